@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use crate::offloads::{Offload, SwitchedOff};
 use crate::pool::Pool;
 
-/// The modes of AF_XDP that are tried, in this order.
+/// The modes of AF_XDP to try, in this order.
 const fn modes(io: Io) -> &'static [XdpMode] {
     match io {
         Io::Auto => &[XdpMode::Native],
@@ -25,14 +25,14 @@ const fn modes(io: Io) -> &'static [XdpMode] {
     }
 }
 
-/// Drivers that deliver frames with incomplete checksums: their other end is on the same machine.
+/// Drivers that deliver frames with incomplete checksums, since their other end is on the same machine.
 const DRIVERS_OF_THIS_MACHINE: [&str; 4] = ["veth", "tun", "virtio_net", "netfront"];
-/// Whether frames that come through this driver may have checksums that are left to a card.
+/// Whether frames from this driver may have checksums that are left to a card.
 pub fn comes_incomplete(driver: &str) -> bool {
     DRIVERS_OF_THIS_MACHINE.contains(&driver)
 }
 
-/// Fewest slots of a socket: one that is empty for a moment loses packets.
+/// Fewest slots of a socket; one that is empty for a moment loses packets.
 const LEAST_SLOTS: u32 = 64;
 
 /// A port's AF_XDP path.
@@ -40,21 +40,21 @@ const LEAST_SLOTS: u32 = 64;
 pub(crate) struct AfXdpPath {
     pub(crate) xsks: XskSet,
     pub(crate) xdp: XdpGate,
-    /// Whether checksums are to be completed.
+    /// Whether checksums have to be completed.
     pub(crate) completes: bool,
     _vlan: SwitchedOff,
     _merging: Option<SwitchedOff>,
 }
 
-/// Keeps the card from taking VLAN tags off, which would be lost. An orderly end leaves the interface as it was.
+/// Keeps the card from removing VLAN tags, which would be lost. A clean exit restores the interface.
 fn vlan_in_place(name: &str) -> Result<SwitchedOff> {
     SwitchedOff::of(name, Offload::VlanStripping).with_context(|| {
         format!("{name} takes VLAN tags off, and they would be lost; try: ethtool -K {name} rxvlan off")
     })
 }
 
-/// Keeps the kernel from merging received segments into super-packets: they must be scheduled one by one. An orderly
-/// end leaves the interface as it was.
+/// Keeps the kernel from merging received segments into super-packets, since they must be scheduled one by one. A clean
+/// exit restores the interface.
 fn no_merging(name: &str) -> Option<SwitchedOff> {
     match SwitchedOff::of(name, Offload::Merging) {
         Ok(merging) => {
@@ -71,7 +71,7 @@ fn no_merging(name: &str) -> Option<SwitchedOff> {
 }
 
 impl AfXdpPath {
-    /// From now on packets are taken while the lease is valid.
+    /// Takes packets from now on while the lease is valid.
     ///
     /// # Errors
     /// A refused system call.
@@ -79,38 +79,38 @@ impl AfXdpPath {
         Ok(self.xdp.start()?)
     }
 
-    /// How packets come in: "af-xdp, native, zero copy", for instance.
+    /// Description of the mode: "af-xdp, native, zero copy", for instance.
     pub(crate) fn describe(&self) -> String {
         let copy = if self.xsks.is_zero_copy() { "zero copy" } else { "copied" };
         format!("{}, {}, {copy}", Io::AfXdp, self.xdp.mode().name())
     }
 
-    /// Why it is not in the driver, where that was tried.
+    /// Why native mode is not used, if it was tried.
     pub(crate) fn why(&self) -> Option<String> {
         self.xdp.refused().map(ToString::to_string)
     }
 
-    /// Packets that were taken.
+    /// Packets taken.
     pub(crate) fn taken(&self) -> u64 {
         self.xdp.taken()
     }
 
-    /// Packets that were taken and lost for want of a slot.
+    /// Packets taken and lost for want of a slot.
     pub(crate) fn lost(&self) -> Result<u64> {
         Ok(self.xsks.gone()?.into_iter().map(|(_, lost)| lost).sum())
     }
 
-    /// While the lease is being released: whether all that was taken has been sent or dropped, if all that came in has.
+    /// While the lease is being released: whether everything taken has been sent or dropped, if everything received has.
     pub(crate) fn report_sent(&self) -> Result<bool> {
         let gone = self.xsks.gone()?.into_iter().zip(0..);
         Ok(gone.fold(true, |sent, ((given, lost), queue)| self.xdp.report_sent(queue, given + lost) & sent))
     }
 }
 
-/// What the AF_XDP paths of both interfaces need.
+/// Resources that the AF_XDP paths of both interfaces need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// Receive queues of each.
+    /// Receive queues of each interface.
     pub queues: [u32; 2],
     /// Bytes of a slot (UMEM frame).
     pub(crate) slot_len: u32,
@@ -119,10 +119,10 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// For frames of at most `most_bytes`, with about `ring_frames` slots a port.
+    /// Resources for frames of at most `most_bytes`, with about `ring_frames` slots a port.
     ///
     /// # Errors
-    /// Why there can be none.
+    /// Why AF_XDP is not possible.
     pub fn of(ports: [&Interface; 2], most_bytes: usize, ring_frames: u32) -> Result<Self> {
         let Some(slot_len) = xsk::slot_len(most_bytes as u32) else {
             bail!(
@@ -140,18 +140,18 @@ impl Needs {
         Ok(Self { queues, slot_len, slots })
     }
 
-    /// All slots for receiving.
+    /// Slots for receiving, of all sockets.
     pub(crate) fn all_slots(&self) -> u32 {
         self.queues.iter().zip(self.slots).map(|(queues, slots)| queues * slots).sum()
     }
 
-    /// Memory that has to be locked, in bytes, with a pool for so many frames.
+    /// Memory to be locked, in bytes, with a pool of so many frames.
     pub fn locked_bytes(&self, pool_frames: u32) -> u64 {
         u64::from(pool_frames + self.all_slots()) * u64::from(self.slot_len)
     }
 }
 
-/// How much memory AF_XDP paths take.
+/// Memory of the AF_XDP paths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     /// Frames of the pool.
@@ -165,7 +165,7 @@ pub(crate) struct Sizes {
 /// Opens AF_XDP paths on both ports, with shared memory; no packets are taken before the lease is acquired.
 ///
 /// # Errors
-/// Why there can be none.
+/// Why AF_XDP is not possible.
 pub(crate) fn open(
     io: Io,
     gate: &FailOpenGate,
@@ -181,7 +181,7 @@ pub(crate) fn open(
     let of = [0, 1].map(|n| XskSetSpec { interface: ports[n], queues: needs.queues[n], slots: needs.slots[n] });
     let copied = xdps.iter().any(|xdp| xdp.mode() == XdpMode::Generic);
     let xsk_sets = pool.xsk_sets(&of, copied).or_else(|error| match copied {
-        // One card may be able to do without copies, and the other not: they share the memory, and so the way.
+        // One card may support zero copy and the other not: they share the memory, and so the mode.
         false => pool.xsk_sets(&of, true),
         true => Err(error),
     })?;

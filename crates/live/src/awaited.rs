@@ -23,17 +23,17 @@ use crate::port;
 use crate::run;
 use crate::service::ServiceManager;
 
-/// How often it is looked even where nothing was notified.
+/// Interval of checks without a notification.
 const CHECK: Duration = Duration::from_secs(2);
-/// Pause after each look, so that a flood of changes elsewhere on the machine costs little.
+/// Pause after each check, so that a flood of changes elsewhere on the machine costs little.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A port or the bridge is another one than when the box began: it has to open them anew.
+/// A port or the bridge was replaced since the box opened it: the box has to reopen them.
 #[derive(Debug)]
 pub struct PortLost {
-    /// What has happened.
+    /// The change.
     pub why: String,
-    /// What the box did.
+    /// The mode of the box at that time.
     pub mode: Mode,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for PortLost {
 
 impl std::error::Error for PortLost {}
 
-/// Waits until the ports can be used, or a signal to end is there to be read at `signals`: then this is false.
+/// Waits until the ports can be used. False: a signal to end can be read at `signals`.
 ///
 /// # Errors
 /// A refused system call.
@@ -77,7 +77,7 @@ pub fn wait_for_ports(config: &BoxConfig, signals: &UnixStream) -> Result<bool> 
     }
 }
 
-/// Whether all ports are there and usable.
+/// Whether all ports exist and are usable.
 pub fn has_ports(config: &BoxConfig) -> bool {
     port::look_up_all(config).is_ok()
 }

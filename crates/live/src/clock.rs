@@ -7,10 +7,10 @@
 
 use anyhow::{Result, bail};
 
-/// Refuses a clock that is shifted.
+/// Refuses a shifted clock.
 ///
 /// # Errors
-/// By how much it is, and what to do.
+/// The shift, and the remedy.
 pub(crate) fn check() -> Result<()> {
     // Before Linux 5.6 there is no such file, and no such namespace.
     let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
@@ -23,7 +23,7 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
-/// Seconds and nanoseconds, where they are not zero, of the line "monotonic SECONDS NANOSECONDS".
+/// Seconds and nanoseconds, unless zero, of the line "monotonic SECONDS NANOSECONDS".
 fn shift(offsets: &str) -> Option<String> {
     let mut words = offsets.lines().map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
     words.find_map(|words| match words[..] {
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shifted_monotonic_clock_is_seen_and_no_other() {
+    fn only_a_shifted_monotonic_clock_is_detected() {
         assert_eq!(shift("monotonic           0         0\nboottime            0         0\n"), None);
         assert_eq!(shift("monotonic           0         0\nboottime         3600         0\n"), None);
         assert_eq!(

@@ -1,4 +1,5 @@
-//! Requests of other threads to the packet path, and its answers. A request wakes the loop, which answers between packets.
+//! Requests of other threads to the packet path, and its replies. A request wakes the loop, which replies between
+//! packets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -15,65 +16,65 @@ use crate::snapshot::Snapshot;
 
 /// A request on its way to the loop.
 pub struct QueuedRequest {
-    /// What is wanted.
+    /// The request.
     pub request: ControlRequest,
-    /// Where the answer is awaited.
+    /// Receiver of the reply.
     pub reply: mpsc::Sender<Answer>,
 }
 
-/// A request, as far as it could be checked outside the loop.
+/// A request, checked as far as possible outside the loop.
 #[derive(Clone)]
 pub enum ControlRequest {
-    /// The box is to manage the traffic.
+    /// The box has to manage the traffic.
     Insert,
-    /// The bridge is to carry the traffic.
+    /// The bridge has to carry the traffic.
     Bypass,
-    /// The same, and packets are to be looked at.
+    /// The bridge has to carry the traffic, and the box to observe it.
     Observe,
-    /// The state.
+    /// A snapshot of the state.
     Status,
-    /// A station's PHY rate; none: it has left.
+    /// A station's PHY rate; `None`: it has left.
     SetRate(MacAddr, Option<RateSpec>),
-    /// What an access point has lost in all.
+    /// Total losses of an access point.
     Losses(MacAddr, u64),
-    /// Where a station belongs.
+    /// A station's network, group or access point.
     Membership(Observation),
     /// The reports of a telemetry source.
     Observations(Vec<Observation>),
     /// A new configuration.
     Reconfigure(Box<Config>, HostSettings),
-    /// All is well.
+    /// No request, only a check that the loop replies.
     Nothing,
-    /// The word for what it does.
+    /// The present mode.
     Mode,
-    /// The box is to end; answered with its final state.
+    /// The box has to end; the reply is its final state.
     Shutdown,
 }
 
-/// What a reload changes beside the manager, once for all loops.
+/// Parts of a configuration that do not concern the manager, applied once for all loops.
 #[derive(Clone, Default)]
 pub struct HostSettings {
     /// Sources that are polled.
     pub telemetry: Vec<SourceConfig>,
     /// Names of stations in the configuration.
     pub names: BTreeMap<MacAddr, String>,
-    /// Limits of its health.
+    /// Limits of the health checks.
     pub health: Limits,
 }
 
-/// The loop's answer, not yet JSON.
+/// The loop's reply, not yet JSON.
 pub enum Answer {
-    /// It is done.
+    /// The request was carried out.
     Done,
-    /// It is not done, and why.
+    /// The request was refused, for this reason.
     Refused(String),
-    /// The state.
+    /// The snapshot.
     Status(Box<Snapshot>),
-    /// What it does.
+    /// The mode.
     Mode(Mode),
 }
 
-/// A control handle: other threads ask the loop through it.
+/// A control handle, by which other threads send requests to the loop.
 #[derive(Clone)]
 pub struct ControlHandle {
     inbox: mpsc::Sender<QueuedRequest>,
@@ -81,20 +82,20 @@ pub struct ControlHandle {
 }
 
 impl ControlHandle {
-    /// Its requests come out of the other end of `inbox`; the loop there waits at `waker`.
+    /// A handle whose requests come out at the other end of `inbox`; `waker` wakes the loop there.
     pub fn new(inbox: mpsc::Sender<QueuedRequest>, waker: Arc<Waker>) -> Self {
         Self { inbox, waker }
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the reply.
     ///
     /// # Errors
-    /// The box ends before it is done.
+    /// The box ends before the request is done.
     pub fn ask(&self, request: ControlRequest) -> Result<Answer, &'static str> {
         self.begin(request)?.recv().map_err(|_| "the box ended before it was done")
     }
 
-    /// Asks, and gives where the answer will be.
+    /// Sends a request, and returns the receiver of the reply.
     ///
     /// # Errors
     /// The box is ending.

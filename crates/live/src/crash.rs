@@ -18,27 +18,27 @@ use evenair_sys::fatal;
 use evenair_boxfile::BoxConfig;
 use evenair_boxfile::small_file::read_bytes;
 
-/// Lines of the log that a report has at its end.
+/// Log lines at the end of a report, at most.
 const LAST_LINES: usize = 100;
-/// Bytes of a line that are kept.
+/// Bytes kept of a line, at most.
 const LINE: usize = 500;
-/// A report is cut off here.
+/// Bytes of a report, at most.
 const MOST_BYTES: usize = 128 * 1024;
-/// Reports that are kept: the latest ones.
+/// Reports kept: the latest ones.
 const KEPT: usize = 5;
 const PREFIX: &str = "crash-";
 
-/// What was logged last.
+/// The last log lines.
 static LAST: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 
-/// Where log lines go: to standard error, and into the memory that a report is made of.
+/// Writer of the log: to standard error, and to the lines kept for a report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(bytes);
-        // A panic while this is held must not hold up the report of it.
+        // A panic while the lock is held must not block its report.
         let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             if last.len() == LAST_LINES {
@@ -56,9 +56,9 @@ impl Write for Log {
     }
 }
 
-/// From now on a panic in any thread and a fatal signal leave a report in `directory`, beside what is printed anyhow.
+/// From now on a panic in any thread and a fatal signal write a report to `directory`, in addition to the usual output.
 pub fn report_crashes(directory: &Path, config: &Path) {
-    // The handler of signals cannot do so.
+    // A signal handler cannot do this.
     keep_latest(directory);
     let version = env!("CARGO_PKG_VERSION");
     let text = format!("evenair {version}\nconfiguration: {}, digest {}\n", config.display(), digest_of(config));
@@ -80,7 +80,7 @@ fn report_panics(directory: &Path, config: &Path) {
     }));
 }
 
-/// Where the box may leave something: what the service manager says, or the directory for temporary files.
+/// Directory for files of the box: that of the service manager, or the one for temporary files.
 pub fn state_directory() -> PathBuf {
     std::env::var_os("STATE_DIRECTORY").map_or_else(std::env::temp_dir, PathBuf::from)
 }
@@ -123,13 +123,13 @@ fn save(directory: &Path, text: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Removes all reports but the latest ones.
+/// Removes all but the latest reports.
 fn keep_latest(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     let names = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let is_report = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
     let mut reports: Vec<PathBuf> = names.filter(is_report).collect();
-    // Their names are in the order of time.
+    // Names sort by time.
     reports.sort();
     let old = reports.len().saturating_sub(KEPT);
     reports.drain(..old).for_each(|path| drop(fs::remove_file(path)));
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_latest_reports_are_kept_and_none_is_too_long() {
+    fn the_latest_reports_are_kept_and_each_is_bounded() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("other"), "stays").expect("writable");
         for n in 0..KEPT + 3 {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_a_report_with_what_was_logged_last() {
+    fn a_panic_leaves_a_report_with_the_last_log_lines() {
         let directory = tempfile::tempdir().expect("a directory");
         let config = directory.path().join("box.toml");
         fs::write(&config, "[ports]").expect("writable");
@@ -175,10 +175,10 @@ mod tests {
         assert!(!text.contains("line 99\n"), "only the last ones");
     }
 
-    /// Says in the environment of a child process which directory it leaves its report in, and how it dies.
+    /// Environment variable for a child process: the directory of its report, and how it dies.
     const DIES: &str = "EVENAIR_TEST_DIES";
 
-    /// What a child process does that the test below starts.
+    /// The child process that the test below starts.
     #[test]
     fn die() {
         let Some(how) = std::env::var_os(DIES) else { return };
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_killed_by_a_signal_leaves_a_report_and_dies_of_it() {
+    fn a_fatal_signal_leaves_a_report_and_ends_the_process() {
         use libc::{SIGABRT, SIGBUS, SIGILL, SIGSEGV};
         for (how, signal, name) in [
             ("abort", SIGABRT, "SIGABRT"),

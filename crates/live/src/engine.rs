@@ -1,7 +1,7 @@
 //! The packet path: rings, pool, manager and senders, moved forward one bounded round at a time.
 //!
-//! A round takes a batch from each ring, lets the manager's clock catch up, carries out the decisions and sends. It
-//! never waits; [`crate::run`] does the waiting.
+//! A round takes a batch from each ring, calls the manager at its deadline, carries out the decisions and sends. It never waits;
+//! [`crate::run`] does the waiting.
 //!
 //! The box forwards as a repeater: each frame that arrives at one port leaves by the other, for any address, except frames for
 //! the bridge itself and for link-local groups that the bridge does not forward ([`port::group_mask`]). The kernel's bridge filters
@@ -38,104 +38,102 @@ use crate::{clock, other_programs, packet_io};
 
 /// Packets taken from one ring in one round. A round of two such batches takes well below a millisecond.
 const BATCH: usize = 64;
-/// Packets that may come between the reading of a ring's counts and that of the gate's: a few milliseconds of them.
+/// Packets that may arrive between reading a ring's counters and the gate's, at most: a few milliseconds of them.
 const BETWEEN_COUNTS: u64 = 4096;
-/// What a reload may take for each station, flow and packet held, and at most: about four times what it does on a slow core
+/// Longest time of a reload: for each station, flow and held packet, and in total. About four times the time on a slow core
 /// (`cargo run --release -p evenair-manager --example stations`).
 const RECONFIGURE_EACH: Span = Span::from_micros(5);
 const RECONFIGURE_LONGEST: Span = Span::from_secs(1);
-/// Packets that processors may be handling at once, between the ring and the gate: one each.
+/// Packets that processors may be handling between the ring and the gate, at most: one each.
 const AT_PROCESSORS: u64 = 64;
-/// The word for who carries the traffic when the bridge should and cannot.
-/// A copy of a packet is no longer on its way into a ring than this.
+/// Longest time that a copy of a packet is on its way to a ring.
 const COPIES_UNDERWAY: std::time::Duration = std::time::Duration::from_millis(5);
-/// A card has sent what it was handed by then.
+/// Time after which a card has sent what it was given.
 const SENT_BY_THEN: Span = Span::from_millis(100);
-/// How soon a frame is offered to the kernel again after it was refused for want of room.
+/// Time after which a frame that the kernel refused for want of room is offered again.
 const SEND_AGAIN: Span = Span::from_micros(200);
 
-/// Deadlines of the manager are met at most so often. A timer for each packet would cost more than the packet where tens
-/// of thousands are released per second; a WLAN's releases are further apart, and are not held up.
+/// Least time between two deadlines of the manager. A timer for each packet would cost more than the packet where tens of thousands are
+/// released per second; releases to a WLAN are further apart, and are not delayed.
 const DEADLINES_APART: Span = Span::from_micros(100);
 
 /// The packet path, or one shard's part of it.
 pub struct Engine {
-    /// Its number.
+    /// Number of the shard.
     shard: usize,
     manager: Manager<FrameId>,
     mode: Mode,
     pool: Pool,
-    /// What was taken out of a ring, until it is handed in; kept for its memory.
+    /// Packets from a ring, until they are handed in; kept to reuse its memory.
     batch: Vec<(FrameId, PacketMeta)>,
     wlan: Port,
     wire: Port,
-    /// The ports' names in the gate: the WLAN side, the wired side.
+    /// The ports' identifiers in the gate: WLAN side, wired side.
     held: [PortId; 2],
     switchover: Switchover,
     /// Whether the bridge can carry the traffic.
     fail_open: Arc<FailOpen>,
-    /// The last bypass was commanded; otherwise the manager's guard against harm has bypassed itself.
+    /// Whether the last bypass was commanded; otherwise the harm guard has bypassed the box.
     bypass_commanded: bool,
     /// The bridge's address that the gate uses.
     own_address: u64,
     pacing: Pacing,
     recording: Option<Recording>,
-    /// Its part of the Internet link, where there are other shards.
+    /// Its leases of the Internet link, if there are other shards.
     leases: Option<Leases>,
-    /// The address that probes come from.
+    /// MAC address from which probes are sent.
     probe_source: MacAddr,
-    /// Probes that were queued to be sent.
+    /// Probes queued for sending.
     probes: u64,
-    /// Whether packets are to be looked at while the bridge carries them, and what came of it.
+    /// Observation of packets that the bridge carries.
     watch: Watch,
-    /// Since when the kernel has had frames to send, when it was last asked.
+    /// Since when the kernel has had frames to send, as of the last check.
     sending_since: Option<Instant>,
-    /// Why packets come in as they do: where this was left to the box, or is not as the configuration says.
+    /// Reason for the packet I/O in use, if it was left to the box, or differs from the configuration.
     io_why: Option<String>,
     /// Why the manager refused its last input.
     refused: Option<String>,
-    /// Where events are kept.
+    /// Sink of events.
     history: Option<EventSink>,
-    /// Of what stations and their calls cause.
+    /// Limit of log lines that stations and their calls cause.
     log_limit: LogLimit,
     /// When a deadline of the manager was last met.
     met: Instant,
     started: Instant,
-    /// The locks of both ports, which all shards share. The last field: the ports are free once all else is closed.
+    /// The locks of both ports, which all shards share. The last field, so that the ports are released after all else is closed.
     locks: Option<Arc<other_programs::Locks>>,
 }
 
-/// Looking at packets that the bridge carries.
+/// Observation of packets that the bridge carries.
 #[derive(Debug, Default)]
 struct Watch {
-    /// An operator wants it, once the bridge carries the traffic.
+    /// Whether an operator wants it, once the bridge carries the traffic.
     wanted: bool,
-    /// It is done for the manager's harm guard, too, where that compares with what is carried without the box. Not with
-    /// several shards, whose guards would bypass each for itself.
+    /// Whether the manager's harm guard needs it for its baseline. Not with several shards, whose guards would each bypass alone.
     for_guard: bool,
     on: bool,
-    /// What the rings, of the WLAN side and the wired one, had given when it began.
+    /// Packets that each ring had received at its start: WLAN side, wired side.
     base: [u64; 2],
-    /// Copies of earlier times that each has given.
+    /// Copies received by each ring in earlier observations.
     copied: [u64; 2],
-    /// Copies that the manager has let go.
+    /// Copies that the manager has released.
     done: u64,
 }
 
-/// What a shard has of the system.
+/// System resources of a shard.
 struct ShardIo {
-    /// Of the shard, from zero.
+    /// Number of the shard, from zero.
     number: usize,
-    /// The WLAN side, the wired side.
+    /// WLAN side, wired side.
     ports: [Port; 2],
     gate: FailOpenGate,
 }
 
 impl Engine {
-    /// Opens the ports for each shard and puts their gates in place, not in force.
+    /// Opens the ports for each shard and installs their gates, which do not take packets yet.
     ///
     /// # Errors
-    /// A missing interface or privilege, with what is needed.
+    /// A missing interface or privilege, and the remedy.
     pub fn open_all(config: &BoxConfig, plan: &Plan, now: Instant) -> Result<Vec<Self>> {
         let (bridge, [wlan, wire]) = port::look_up_all(config)?;
         match &bridge {
@@ -208,12 +206,12 @@ impl Engine {
         })
     }
 
-    /// From now on events are kept, too.
+    /// Sends events to this sink from now on.
     pub(crate) fn keep_events(&mut self, history: Option<EventSink>) {
         self.history = history;
     }
 
-    /// The ports, for waiting: the WLAN side, the wired side.
+    /// The ports, for waiting: WLAN side, wired side.
     pub fn ports(&self) -> [&Port; 2] {
         [&self.wlan, &self.wire]
     }
@@ -238,7 +236,7 @@ impl Engine {
         self.switchover.data_path()
     }
 
-    /// Looks at packets while the bridge carries them, from when it does.
+    /// Observes packets while the bridge carries them, as soon as it does.
     pub fn observe_traffic(&mut self, now: Instant) {
         // Cannot be refused.
         let _ = self.command(now, Command::Bypass);
@@ -247,15 +245,15 @@ impl Engine {
         self.begin_watch(now);
     }
 
-    /// Whether packets are looked at for an operator while the bridge carries them.
+    /// Whether packets are observed for an operator while the bridge carries them.
     pub fn is_observing(&self) -> bool {
         self.watch.on && self.watch.wanted
     }
 
-    /// Starts or stops to manage, or changes how.
+    /// Starts or stops managing, or changes the configuration.
     ///
     /// # Errors
-    /// Why the manager refused.
+    /// The manager's reason for a refusal.
     pub fn command(&mut self, now: Instant, mut command: Command) -> Result<(), String> {
         let insert = command == Command::Insert;
         if insert || command == Command::Bypass {
@@ -277,7 +275,7 @@ impl Engine {
         }
         self.manager.handle_command(now, command);
         self.carry_out(now);
-        // A command that changes nothing has no event.
+        // A command without effect has no event.
         self.mode = self.manager.mode();
         self.take_over(now);
         self.refused.take().map_or(Ok(()), Err)
@@ -286,7 +284,7 @@ impl Engine {
     /// Passes a station's report to the manager.
     ///
     /// # Errors
-    /// Why the manager refused.
+    /// The manager's reason for a refusal.
     pub fn observe(&mut self, now: Instant, observation: Observation) -> Result<(), String> {
         if let Some(recording) = &mut self.recording {
             recording.observation(now, &observation);
@@ -296,7 +294,7 @@ impl Engine {
         self.refused.take().map_or(Ok(()), Err)
     }
 
-    /// One round. Returns how many packets it took out of the rings.
+    /// One round. Returns the number of packets from the rings.
     ///
     /// # Errors
     /// A refused system call.
@@ -323,11 +321,11 @@ impl Engine {
         Ok(taken)
     }
 
-    /// Sends what there is to be sent.
+    /// Sends queued frames.
     fn flush(&mut self) {
         let (mut wlan, mut wire) = (true, true);
         while wlan || wire {
-            // The process may have been stopped in the middle of this. Where nothing is to be sent the clock is not read.
+            // The process may have been stopped in between. Without frames to send the clock is not read.
             let is_queued = self.wlan.queued() + self.wire.queued() > 0;
             if is_queued && self.switchover.has_expired(crate::run::now()) {
                 self.outdate();
@@ -340,8 +338,8 @@ impl Engine {
         }
     }
 
-    /// What came in before the bridge took over under the box is not sent any more: what the bridge forwarded since would be
-    /// overtaken by it, or it is too late to be of use.
+    /// Discards packets that came in before the bridge took over from an expired lease: they would be reordered behind those that the
+    /// bridge has forwarded since, or are too late to be of use.
     fn outdate(&mut self) {
         for port in [&mut self.wlan, &mut self.wire] {
             port.discard(&mut self.pool);
@@ -349,7 +347,7 @@ impl Engine {
         self.pool.outdate();
     }
 
-    /// Sees to the leases of the Internet link.
+    /// Updates the leases of the Internet link.
     fn share_link(&mut self, now: Instant) {
         let (recording, manager) = (&mut self.recording, &mut self.manager);
         let Some(leases) = &mut self.leases else { return };
@@ -360,7 +358,7 @@ impl Engine {
         });
     }
 
-    /// Takes a batch out of each ring. Returns how many packets that were.
+    /// Takes a batch from each ring. Returns the number of packets.
     fn take_in(&mut self, now: Instant) -> usize {
         let mut all = 0;
         let af_xdp = self.switchover.is_clear(now);
@@ -384,7 +382,7 @@ impl Engine {
         all
     }
 
-    /// Stops looking where nothing is to be learned any more, or before the guard inserts the box for a trial.
+    /// Ends the observation once nothing needs it, or before the guard inserts the box for a trial.
     fn end_watch_in_time(&mut self, now: Instant) {
         if !self.is_watch_wanted(now) {
             self.end_watch(now);
@@ -396,8 +394,8 @@ impl Engine {
         (self.watch.wanted || for_guard) && !self.manager.is_trial_due(now)
     }
 
-    /// Stops looking. Waits for copies that are still in flight, so that none is taken for one that the box is to send; the
-    /// bridge carries the traffic meanwhile.
+    /// Ends the observation. Waits for copies in flight, so that none is taken for a packet that the box has to send; the bridge carries
+    /// the traffic meanwhile.
     fn end_watch(&mut self, now: Instant) {
         if !self.watch.on {
             return;
@@ -411,7 +409,7 @@ impl Engine {
         self.watch.on = false;
     }
 
-    /// Begins to look, if that is wanted and the bridge carries the traffic.
+    /// Begins the observation, if it is wanted and the bridge carries the traffic.
     fn begin_watch(&mut self, now: Instant) {
         if self.watch.on
             || self.mode != Mode::Bypassed
@@ -428,13 +426,13 @@ impl Engine {
         }
     }
 
-    /// What each ring has given so far.
+    /// Packets that each ring has received so far.
     fn given(&mut self) -> [u64; 2] {
         let given = |port: &mut Port| port.ring_counters().map_or(0, |counters| counters.consumed + counters.dropped);
         [given(&mut self.wlan), given(&mut self.wire)]
     }
 
-    /// Copies among it.
+    /// Copies among these packets.
     fn copied(&mut self) -> [u64; 2] {
         if !self.watch.on {
             return self.watch.copied;
@@ -443,7 +441,7 @@ impl Engine {
         [copied[0] + given[0] - base[0], copied[1] + given[1] - base[1]]
     }
 
-    /// Carries out what the manager has decided.
+    /// Carries out the manager's decisions.
     fn carry_out(&mut self, now: Instant) {
         while let Some(output) = self.manager.poll_output() {
             if let Some(recording) = &mut self.recording {
@@ -478,7 +476,7 @@ impl Engine {
         }
     }
 
-    /// Sends a probe behind what is queued. Without room for it it is lost, as it may be on the medium.
+    /// Queues a probe behind other frames. Without room for it, it is lost, as it may be on the medium.
     fn send_probe(&mut self, frame: &[u8]) {
         let put = self.pool.put(|place| {
             place.get_mut(..frame.len())?.copy_from_slice(frame);
@@ -491,7 +489,7 @@ impl Engine {
     }
 
     fn note(&mut self, now: Instant, event: Event) {
-        // Shards change their modes together: the first one speaks for all.
+        // Shards change their modes together: the first one logs for all.
         let speaks = self.shard == 0 || !matches!(event, Event::ModeChanged(_));
         if let Some(history) = self.history.as_ref().filter(|_| speaks) {
             history.leave(&event);
@@ -522,7 +520,7 @@ impl Engine {
         }
     }
 
-    /// Logs what a station or a call caused.
+    /// Logs an event caused by a station or a call, within the limit.
     fn log(&self, now: Instant, event: Event) {
         match event {
             Event::StationLearned(mac) => info!("station {mac} seen at {}", now.saturating_since(self.started)),
@@ -570,7 +568,7 @@ impl Engine {
         }
     }
 
-    /// Whether all that was handed to the kernel has left, or has had the time to. A card may keep what it says of it to itself.
+    /// Whether everything given to the kernel has been sent, or has had time to be. A card may not report what it has sent.
     fn is_sent(&mut self, now: Instant) -> bool {
         if self.wlan.sending() + self.wire.sending() == 0 {
             self.sending_since = None;
@@ -579,8 +577,8 @@ impl Engine {
         now > *self.sending_since.get_or_insert(now) + SENT_BY_THEN
     }
 
-    /// A command to bypass was checked, or forced, where it was given. When the guard bypasses and the bridge cannot carry the
-    /// traffic, packets go on passing straight through the box.
+    /// Whether the traffic may be handed to the bridge. A bypass command was checked, or forced, where it was given. If the guard bypasses
+    /// and the bridge cannot carry the traffic, packets keep passing through the box.
     fn may_let_go(&self) -> bool {
         self.bypass_commanded || self.fail_open.status().available
     }
@@ -593,7 +591,7 @@ impl Engine {
         }
     }
 
-    /// Lets the traffic change hands where it is time.
+    /// Switches the traffic over when it is time.
     fn hand_over(&mut self, now: Instant) -> Result<()> {
         self.take_over(now);
         let empty = self.pool.used() == 0 && self.is_sent(now);
@@ -623,7 +621,7 @@ impl Engine {
         Ok(())
     }
 
-    /// When the next round must be, if no packet comes.
+    /// Latest time of the next round, if no packet comes.
     pub fn deadline(&mut self, now: Instant) -> Option<Instant> {
         let unsent = self.wlan.unsent() + self.wire.unsent() > 0;
         let leaving = self.mode == Mode::Bypassed && self.wlan.sending() + self.wire.sending() > 0;
@@ -634,16 +632,16 @@ impl Engine {
         [manager, again, lease, self.switchover.deadline(now)].into_iter().flatten().min()
     }
 
-    /// Looks into a port that was reported ready and had nothing.
+    /// Checks a port that was reported ready and had no packet.
     ///
     /// # Errors
-    /// Its interface has gone.
+    /// Its interface is gone.
     pub fn check_ports(&mut self) -> Result<()> {
         self.wlan.check()?;
         self.wire.check()
     }
 
-    /// Ends the recording, where there is one.
+    /// Ends the recording, if there is one.
     pub fn finish_recording(&mut self) {
         if let Some(recording) = &mut self.recording {
             recording.finish();
@@ -702,7 +700,7 @@ impl Source for Engine {
     }
 }
 
-/// Where a shard records: each has a file of its own.
+/// Recording file of a shard.
 fn recording_of(path: &Path, shard: usize) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     if shard > 0 {
@@ -713,7 +711,7 @@ fn recording_of(path: &Path, shard: usize) -> PathBuf {
 
 fn port_status(port: &mut Port, gate: &FailOpenGate, id: PortId, io_why: Option<&String>) -> Result<PortStatus> {
     let (losses, counters) = (port.losses()?, port.counters());
-    // After those counts, so that the packets counted there are counted here.
+    // After those counters, so that packets counted there are counted here.
     let taken = port.taken(gate, id);
     let (io, why) = port.io();
     Ok(PortStatus {

@@ -38,39 +38,39 @@ use crate::events::EventSink;
 use crate::other_programs::Ports;
 use crate::port;
 
-/// Pause after each look at the interfaces, so that a flood of changes elsewhere on the machine costs little.
+/// Pause after each check of the interfaces, so that a flood of changes elsewhere on the machine costs little.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often it looks without a notification: not every change has one.
+/// Interval of checks without a notification: not every change has one.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// The bridge and the ports as the box found them, and what became of them.
+/// The bridge and the ports as opened, and their present state.
 #[derive(Debug)]
 pub struct FailOpen {
     bridge: Option<Interface>,
     ports: [Interface; 2],
     found: Mutex<Found>,
-    /// Why the loop has to open the ports anew.
+    /// Why the loop has to reopen the ports.
     replaced: Mutex<Option<String>>,
     /// The bridge's address, as a number: it changes with the ports of a bridge without a configured address.
     address: AtomicU64,
     /// Link-local groups that pass from the WLAN side, in the lower half, and from the wired side ([`port::group_mask`]).
     groups: AtomicU32,
-    /// Nothing but the bridge carries the traffic now.
+    /// Whether only the bridge carries the traffic now.
     bypassed: AtomicBool,
-    /// Wakes the thread, once there is one.
+    /// Wakes the thread, if it is running.
     waker: OnceLock<Arc<(AtomicBool, Waker)>>,
 }
 
-/// What was found out about the bridge and the ports.
+/// State of the bridge and the ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Found {
     /// Why the bridge cannot carry the traffic.
     why: Vec<String>,
-    /// What else differs from the start.
+    /// Other differences from the start.
     notes: Vec<String>,
-    /// Frames are longer than the box can take in, and what to do.
+    /// That frames are longer than the box can receive, and the remedy.
     too_long: Option<String>,
-    /// There is a new interface in the place of one that the box has opened, or one with a larger MTU.
+    /// That an interface in use was replaced, or has a larger MTU now.
     replaced: Option<String>,
     /// The bridge's address.
     address: Option<[u8; 6]>,
@@ -78,21 +78,21 @@ struct Found {
     groups: Option<[u16; 2]>,
 }
 
-/// An interface by the number and by the name that it had at the start.
+/// An interface by the index and by the name that it had at the start.
 #[derive(Clone, Debug)]
 struct Seen {
     by_number: Option<Interface>,
     by_name: Option<Interface>,
 }
 
-/// The thread that watches; it ends when this is dropped.
+/// The monitoring thread; it ends when this is dropped.
 pub(crate) struct Watching {
     end: Arc<(AtomicBool, Waker)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl FailOpen {
-    /// Of these, all of them as they should be.
+    /// A state in which all these interfaces are as they should be.
     pub(crate) fn new(bridge: Option<Interface>, ports: [Interface; 2]) -> Arc<Self> {
         let address = AtomicU64::new(bridge.as_ref().map_or(0, |bridge| number_of(bridge.address)));
         let groups = [&ports[0], &ports[1]].map(|port| port::group_mask(bridge.as_ref(), port));
@@ -125,11 +125,11 @@ impl FailOpen {
         epoll.add(&events, 0)?;
         epoll.add(&end.1, 1)?;
         let (this, ended) = (Arc::clone(self), Arc::clone(&end));
-        // One that was there before has ended.
+        // An earlier one has ended.
         let _ = self.waker.set(Arc::clone(&end));
         let work = move || {
             loop {
-                // At first, too: something may have changed since the box looked these interfaces up.
+                // Also at the start: the interfaces may have changed since the box looked them up.
                 this.look_and_reopen(history.as_ref(), reopens.as_ref());
                 ports.tend(!this.bypassed.load(Ordering::Acquire), this.bridge.is_some(), history.as_ref());
                 if epoll.wait(Some(EVERY)).is_err() || ended.0.load(Ordering::Acquire) {
@@ -161,12 +161,12 @@ impl FailOpen {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Why the ports have to be opened anew, once they can be and that is wanted.
+    /// Why the ports have to be reopened, once they can be and that is wanted.
     pub(crate) fn is_replaced(&self) -> Option<String> {
         self.replaced.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks the kernel, and says what has changed. Takes long where the kernel is busy with interfaces.
+    /// Checks the interfaces and logs changes. Slow while the kernel is busy with interfaces.
     fn look(&self, history: Option<&EventSink>, reopens: bool) {
         let now = self.ask();
         let before = std::mem::replace(&mut *self.found.lock().unwrap_or_else(PoisonError::into_inner), now.clone());
@@ -206,7 +206,7 @@ impl FailOpen {
         }
     }
 
-    /// What the kernel says now.
+    /// Queries the kernel for the present state.
     fn ask(&self) -> Found {
         let see = |was: &Interface| Seen {
             by_number: iface::find_index(was.index).ok(),
@@ -226,8 +226,8 @@ impl FailOpen {
         FailOpenStatus { available: why.is_empty(), why }
     }
 
-    /// Why the traffic must not be handed to the bridge; none if it can carry the traffic, or without a configured bridge. Asks
-    /// the kernel: not for the packet loop.
+    /// Why the traffic must not be handed to the bridge; `None`: it can carry the traffic, or no bridge is configured. Queries the kernel,
+    /// so not for the packet loop.
     pub fn refusal(&self) -> Option<String> {
         self.bridge.as_ref()?;
         let why = self.ask().why;
@@ -240,7 +240,7 @@ impl FailOpen {
         })
     }
 
-    /// Logs that the bridge carries the traffic now, or that nothing does; `more`: what else the box does.
+    /// Logs that the bridge carries the traffic now, or that nothing does; `more`: further information on the box.
     pub(crate) fn say_bypassed(&self, more: &str) {
         match self.status() {
             FailOpenStatus { available: true, .. } => info!("{more}the bridge carries the traffic"),
@@ -248,7 +248,7 @@ impl FailOpen {
         }
     }
 
-    /// Says what it means that the box ends, where that means something.
+    /// Logs the consequence of the box's end, if there is one.
     pub(crate) fn warn_of_end(&self) {
         let FailOpenStatus { available, why } = self.status();
         if !available {
@@ -256,7 +256,7 @@ impl FailOpen {
         }
     }
 
-    /// The traffic has changed hands.
+    /// Notes a switchover of the traffic.
     pub(crate) fn set_bypassed(&self, bypassed: bool) {
         self.bypassed.store(bypassed, Ordering::Release);
         if let Some(waker) = self.waker.get() {
@@ -264,7 +264,7 @@ impl FailOpen {
         }
     }
 
-    /// Which link-local groups pass from the WLAN side, and from the wired side.
+    /// Link-local groups that pass: from the WLAN side, from the wired side.
     pub(crate) fn groups(&self) -> [u16; 2] {
         let groups = self.groups.load(Ordering::Acquire);
         [groups as u16, (groups >> 16) as u16]
@@ -300,7 +300,7 @@ fn number_of([a, b, c, d, e, f]: [u8; 6]) -> u64 {
     u64::from_ne_bytes([a, b, c, d, e, f, 0, 0])
 }
 
-/// Compares what there is with what there was.
+/// Compares the present state with that at the start.
 fn judge(bridge: Option<(&Interface, Seen)>, ports: [(&Interface, Seen); 2]) -> Found {
     let mut found = Found::default();
     let bridge = bridge.and_then(|(was, seen)| found.judge_bridge(was, seen));
@@ -320,7 +320,7 @@ fn judge(bridge: Option<(&Interface, Seen)>, ports: [(&Interface, Seen); 2]) -> 
 }
 
 impl Found {
-    /// The present interface: the same one under any name, else another one under its name.
+    /// The present interface: the same one under any name, or else another one under its name.
     fn follow(&mut self, was: &Interface, seen: Seen) -> Option<Interface> {
         let name = &was.name;
         match seen {
@@ -360,7 +360,7 @@ impl Found {
         now
     }
 
-    /// Each port as it was opened and as it is.
+    /// Checks the MTUs: each port as it was opened, and as it is.
     fn judge_lengths(&mut self, [(wlan_was, wlan), (_, wire)]: [(&Interface, Interface); 2]) {
         if wlan.mtu != wire.mtu {
             return self.why.push(format!(
@@ -395,7 +395,7 @@ impl Found {
             Some(PortState::Blocking) => "blocks",
             Some(PortState::Listening) => "only listens at",
             Some(PortState::Learning) => "only learns at",
-            // Disabled: down, which was said above, or without a cable, where nothing could carry the traffic.
+            // Disabled: down, which was reported above, or without a cable, where nothing could carry the traffic.
             Some(PortState::Disabled | PortState::Forwarding) | None => return,
         };
         self.why.push(format!("{} {state} its port {is} (spanning tree)", bridge.name));
@@ -424,7 +424,7 @@ mod tests {
         }
     }
 
-    /// What is found after `change` was made to the bridge and the ports.
+    /// The state found after `change` of the bridge and the ports.
     fn found(change: impl Fn(&mut [Interface; 3])) -> Found {
         let was = [interface("br0", 1), interface("wl0", 2), interface("wi0", 3)];
         let mut now = was.clone();
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_keeps_the_bridge_from_carrying_is_said_with_what_to_do() {
+    fn each_reason_against_the_bridge_is_reported_with_its_remedy() {
         assert_eq!(
             found(|_| ()),
             Found { address: Some([2, 0, 0, 0, 0, 1]), groups: Some([1; 2]), ..Found::default() }
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raised_mtu_of_both_ports_needs_them_opened_anew() {
+    fn a_raised_mtu_of_both_ports_requires_reopening() {
         let at = |wlan_mtu, wire_mtu| found(|[_, wlan, wire]| (wlan.mtu, wire.mtu) = (wlan_mtu, wire_mtu));
         let raised = at(9000, 9000);
         assert_eq!(raised.replaced.as_deref(), Some("the MTU of wl0 and wi0 was raised from 1500 to 9000"));
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_bridge_carries_and_a_new_name_changes_nothing_now() {
+    fn a_new_bridge_carries_the_traffic_and_a_new_name_changes_nothing() {
         let replaced = found(|[bridge, wlan, wire]| {
             bridge.index = 7;
             (wlan.master, wire.master) = (Some(7), Some(7));

@@ -4,8 +4,8 @@
 //! bridge, lets the manager decide, and sends them on. Whenever the box does not carry the traffic, for any reason, the
 //! bridge does (see [`evenair_sys::fail_open`]).
 //!
-//! Other threads ask it through [`control`] and get a [`Snapshot`], take its events out of [`events`], and are called as its
-//! [`ManagementPlane`]. Not here: who these are. `evenair-serve` has them, and joins them to the path.
+//! Other threads send requests through [`control`] and get a [`Snapshot`], take events out of [`events`], and are called as its
+//! [`ManagementPlane`]. Not here: these threads, which are in `evenair-serve`.
 
 mod af_xdp;
 mod awaited;

@@ -3,9 +3,9 @@
 
 use evenair_units::{Instant, Span};
 
-/// Lines that may come at once.
+/// Log lines that may come at once.
 const BURST: u32 = 60;
-/// A further line each so long.
+/// Interval of further lines.
 const EACH: Span = Span::from_millis(200);
 
 /// A token bucket of log lines.
@@ -14,7 +14,7 @@ pub(crate) struct LogLimit {
     burst: u32,
     each: Span,
     left: u32,
-    /// When the next line is added to those that are left.
+    /// When the next line is added to the remaining ones.
     next: Instant,
     unlogged: u64,
 }
@@ -24,12 +24,12 @@ impl LogLimit {
         Self::of(now, BURST, EACH)
     }
 
-    /// The same with `burst` lines that may come at once, and a further one after each span `each`.
+    /// The same with `burst` lines at once, and a further one after each span `each`.
     pub(crate) const fn of(now: Instant, burst: u32, each: Span) -> Self {
         Self { burst, each, left: burst, next: now, unlogged: 0 }
     }
 
-    /// Whether a line may be logged at `now`, and how many were not since the last one that was.
+    /// Whether a line may be logged at `now`; if so, the number of lines suppressed since the last one.
     pub(crate) fn admits(&mut self, now: Instant) -> Option<u64> {
         while self.left < self.burst && self.next <= now {
             self.left += 1;
@@ -52,21 +52,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_thinned_and_what_was_left_out_is_reported() {
+    fn a_flood_is_limited_and_suppressed_lines_are_reported() {
         let at = |ms| Instant::ZERO + Span::from_millis(ms);
         let mut limit = LogLimit::new(at(0));
-        // A thousand lines a second for ten seconds: what may come at once, and five a second.
+        // A thousand lines a second for ten seconds: the burst, and five a second.
         let logged: Vec<_> = (0..10_000).filter_map(|ms| limit.admits(at(ms))).collect();
         assert!((108..=111).contains(&logged.len()), "{}", logged.len());
         assert!(logged[..60].iter().all(|&unlogged| unlogged == 0));
         assert!(logged[61..].iter().all(|&unlogged| unlogged == 199), "{logged:?}");
-        // Quiet for long: all is as at first.
+        // After a long silence the full burst is available again.
         assert!(limit.admits(at(100_000)).is_some_and(|unlogged| unlogged > 0));
         assert_eq!((0..100).filter(|_| limit.admits(at(100_000)).is_some()).count(), 59);
     }
 
     #[test]
-    fn usual_business_is_logged_whole() {
+    fn usual_traffic_is_logged_completely() {
         let mut limit = LogLimit::new(Instant::ZERO);
         let lines = (0..1_000).map(|n| limit.admits(Instant::ZERO + Span::from_millis(250 * n)));
         assert!(lines.into_iter().all(|line| line == Some(0)));

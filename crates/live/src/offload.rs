@@ -14,23 +14,23 @@ use evenair_sys::ring::{Batch, Frame, MOST_SUPER_BYTES, SEND_BATCH, TcpOffload};
 
 use crate::pool::{FrameId, Pool, Put};
 
-/// Room for a VLAN tag that is put back.
+/// Bytes of a VLAN tag that is put back.
 const TAG: usize = 4;
-/// Most bytes of headers in front of a payload: Ethernet with two tags, IPv6, the longest header of TCP, and some extensions.
+/// Bytes of headers in front of a payload, at most: Ethernet with two tags, IPv6, the longest header of TCP, and some extensions.
 const MOST_HEADERS: usize = 192;
-/// Most segments in one: 64 KB of the usual size are 45.
+/// Segments merged into one, at most: 64 KB of the usual size are 45.
 const MOST_JOINED: usize = 128;
-/// Most parts of the frames of one batch.
+/// Parts of the frames of one batch, at most.
 const MOST_PARTS: usize = 768;
 
-/// What became of a super-packet.
+/// Result of cutting a super-packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cut {
     /// Segments, stored or not.
     pub(crate) segments: u64,
-    /// Segments that there was no room for.
+    /// Segments dropped for want of room.
     pub(crate) pool_full: u64,
-    /// Segments that are longer than the interface's MTU allows.
+    /// Segments dropped because they are longer than the MTU allows.
     pub(crate) too_long: u64,
 }
 
@@ -45,8 +45,8 @@ impl Cutter {
         Self { whole: vec![0; MOST_SUPER_BYTES + TAG] }
     }
 
-    /// Stores the segments of a frame, each with `size` bytes of payload, in the pool; `store` gets each. `None` where it has none:
-    /// it is not whole, or carries neither TCP nor UDP.
+    /// Stores the segments of a frame, each with `size` bytes of payload, in the pool; calls `store` for each. `None`: the frame is not
+    /// complete, or carries neither TCP nor UDP.
     pub(crate) fn cut(
         &mut self,
         frame: Frame<'_>,
@@ -72,20 +72,20 @@ impl Cutter {
     }
 }
 
-/// Which of the frames that wait to be sent leave as one.
+/// Plans which of the queued frames are sent as one.
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
     planned: Vec<Planned>,
     headers: Vec<u8>,
-    /// The kernel has refused a super-packet here.
+    /// Whether the kernel has refused a super-packet here.
     refused: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Planned {
-    /// So many frames of the queue.
+    /// Number of frames of the queue.
     frames: usize,
-    /// Where they leave as one.
+    /// Set if they are sent as one.
     offload: Option<TcpOffload>,
 }
 
@@ -133,7 +133,7 @@ impl Joiner {
         Planned { frames: run.count(), offload: Some(offload) }
     }
 
-    /// The batch that was planned.
+    /// The planned batch.
     pub(crate) fn batch<'a>(&'a self, queue: &'a VecDeque<FrameId>, pool: &'a Pool) -> Batch<'a> {
         let mut batch = Batch::new();
         let (mut frames, mut headers) = (queue.iter(), &self.headers[..]);
@@ -153,12 +153,12 @@ impl Joiner {
         batch
     }
 
-    /// Of the first `messages` that were planned, the frames.
+    /// Number of frames in the first `messages` of the plan.
     pub(crate) fn frames_of(&self, messages: usize) -> usize {
         self.planned[..messages].iter().map(|planned| planned.frames).sum()
     }
 
-    /// The kernel refused the first that was planned. Returns whether to try again without joining.
+    /// Handles the kernel's refusal of the first planned message. Returns whether to try again without joining.
     pub(crate) fn give_up_joining(&mut self, errno: i32) -> bool {
         let was_joined = self.planned.first().is_some_and(|planned| planned.offload.is_some());
         let again = was_joined && matches!(errno, libc::EINVAL | libc::EMSGSIZE | libc::EOPNOTSUPP);

@@ -13,15 +13,15 @@ use tracing::{info, warn};
 
 use evenair_boxfile::small_file::read_text;
 
-/// Far above what is kept, in bytes.
+/// Longest file that is read, in bytes; far more than needed.
 const LONGEST_FILE: u64 = 4096;
 
-/// What the box switches off.
+/// An offload that the box switches off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offload {
     /// Received segments are merged into super-packets.
     Merging,
-    /// The card takes VLAN tags off.
+    /// The card removes VLAN tags.
     VlanStripping,
 }
 
@@ -35,7 +35,7 @@ impl Offload {
         }
     }
 
-    /// Switches it, and says what it was.
+    /// Sets it, and returns its former state.
     fn set(self, name: &str, on: bool) -> Result<bool, OsError> {
         match self {
             Self::Merging => iface::set_receive_merging(name, on),
@@ -44,7 +44,7 @@ impl Offload {
     }
 }
 
-/// An offload of an interface that is off until this is dropped, or that was off before.
+/// An offload of an interface, off until this is dropped; or one that was off before.
 #[derive(Debug)]
 pub(crate) struct SwitchedOff {
     restore: Option<(String, Offload)>,
@@ -79,7 +79,7 @@ impl Drop for SwitchedOff {
     }
 }
 
-/// Switches on what a box that was killed has left switched off.
+/// Restores offloads that a killed box has left switched off.
 pub fn restore_offloads() {
     let Some(file) = file() else { return };
     for kept in lines(&file) {
@@ -110,7 +110,7 @@ fn change_kept(change: impl Fn(&mut Vec<String>)) {
     let Some(file) = file() else { return };
     let mut lines = lines(&file);
     change(&mut lines);
-    // A successor finds the old list or the new one, and never half of one.
+    // A successor finds the old list or the new one, never a part.
     let new = file.with_extension("new");
     let text = lines.into_iter().map(|line| line + "\n").collect::<String>();
     if let Err(error) = fs::write(&new, text).and_then(|()| fs::rename(&new, &file)) {

@@ -23,10 +23,10 @@ use tracing::{debug, warn};
 
 use crate::events::EventSink;
 
-/// A box that was killed may take a moment to lose its locks and programs.
+/// Time for a killed box to lose its locks and programs; interval of attempts.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often the bridge has to forget, so that no older entry is there if the box is killed.
+/// Interval at which the bridge's entries are flushed, so that none is older if the box is killed.
 const FORGET_EVERY: Duration = Duration::from_millis(900);
 
 /// The locks of both ports.
@@ -36,7 +36,7 @@ pub(crate) struct Locks(Mutex<[(String, u32, PortLock); 2]>);
 /// Takes the locks of both ports.
 ///
 /// # Errors
-/// Another box has one of them, with its process; the lock cannot be made.
+/// Another box holds one of them, with its process; or the lock file cannot be created.
 pub(crate) fn lock(ports: [&Interface; 2]) -> Result<Locks> {
     let begin = Instant::now();
     let acquire = |port: &Interface| loop {
@@ -46,21 +46,21 @@ pub(crate) fn lock(ports: [&Interface; 2]) -> Result<Locks> {
             Err(error) => bail!("[ports] {}: {}", port.name, no_lock(&port.name, &error)),
         }
     };
-    // In the order of their numbers: of two boxes with the ports the other way round one gets both, too.
+    // In the order of their numbers: of two boxes with swapped ports one gets both locks, too.
     let [a, b] = ports;
     let (first, second) = if a.index < b.index { (a, b) } else { (b, a) };
     Ok(Locks(Mutex::new([acquire(first)?, acquire(second)?])))
 }
 
 impl Locks {
-    /// Locks again where the file was removed: systemd removes the directory when the service stops, although a box that was
-    /// started by hand may run.
+    /// Locks again if the lock file was removed: systemd removes the directory when the service stops, while a box started by hand may
+    /// run.
     pub(crate) fn renew(&self) {
         let mut locks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (name, index, lock) in locks.iter_mut().filter(|(_, _, lock)| !lock.is_in_place()) {
             match PortLock::acquire(Path::new(DIRECTORY), *index) {
                 Ok(new) => *lock = new,
-                // At the next look again.
+                // Again at the next check.
                 Err(error) => debug!("the lock of {name} was removed: {}", no_lock(name, &error)),
             }
         }
@@ -87,12 +87,12 @@ fn another_box(port: &str, pid: Option<u32>) -> String {
     format!("another box, {process}, works on {port}; end it, or give this one other ports")
 }
 
-/// Refuses ports at which there are other programs, and warns of filters.
+/// Refuses ports with other programs, and warns of filters.
 ///
-/// Called with the locks of the ports: no other box comes between the look and what follows it.
+/// Called with the ports' locks held, so that no other box starts between the check and what follows.
 ///
 /// # Errors
-/// There are some, with their names.
+/// There are other programs, with their names.
 pub(crate) fn refuse(ports: [&str; 2]) -> Result<()> {
     let begin = Instant::now();
     for port in ports {
@@ -117,20 +117,19 @@ pub(crate) fn refuse(ports: [&str; 2]) -> Result<()> {
     Ok(())
 }
 
-/// What is looked after at the ports while the box runs, apart from the packet loop: their locks, programs that others
-/// attach, and what the bridge learns.
+/// Periodic checks at the ports outside of the packet loop: locks, programs attached by others, and entries of the bridge.
 #[derive(Debug)]
 pub(crate) struct Ports {
     ports: [(u32, String); 2],
     locks: Option<Arc<Locks>>,
-    /// Programs that were there when the box had attached its own, and those that were reported since.
+    /// Programs present when the box had attached its own, and those reported since.
     known: BTreeSet<u32>,
-    /// When the bridge last had to forget, and whether the box was inserted then.
+    /// When the bridge's entries were last flushed, and whether the box was inserted then.
     forgot: Option<(Instant, bool)>,
 }
 
 impl Ports {
-    /// To be called when the box has attached its programs.
+    /// To be created when the box has attached its programs.
     pub(crate) fn new(ports: [&Interface; 2], locks: Option<Arc<Locks>>) -> Self {
         let ports = ports.map(|port| (port.index, port.name.clone()));
         let mut new = Self { ports, locks, known: BTreeSet::new(), forgot: None };
@@ -138,7 +137,7 @@ impl Ports {
         new
     }
 
-    /// To be called about once a second, and when the traffic changes hands.
+    /// To be called about once a second, and at each switchover.
     pub(crate) fn tend(&mut self, is_inserted: bool, has_bridge: bool, history: Option<&EventSink>) {
         if let Some(locks) = &self.locks {
             locks.renew();
@@ -154,14 +153,13 @@ impl Ports {
         }
     }
 
-    /// The programs at each port that can be looked at.
+    /// The programs at each port, as far as they can be queried.
     fn attached(&self) -> Vec<(&str, Vec<Attached>)> {
         let of = |index: &u32| attached::at_ingress(&iface::find_index(*index).ok()?).ok();
         self.ports.iter().filter_map(|(index, name)| Some((name.as_str(), of(index)?))).collect()
     }
 
-    /// What to say of programs that others have attached since the last call. A program attached by a link of BPF causes no
-    /// notification.
+    /// Descriptions of programs that others have attached since the last call. A program attached by a BPF link causes no notification.
     fn new_programs(&mut self) -> Vec<String> {
         let (mut said, mut ids) = (Vec::new(), Vec::new());
         for (port, programs) in self.attached() {
@@ -175,9 +173,9 @@ impl Ports {
         said
     }
 
-    /// Has the bridge forget what it learned at the ports: at once when the traffic changes hands, and each second while
-    /// the box carries it. The bridge then sees only frames for itself, so that an entry could be of before a station
-    /// roamed; after a bypass, or when the box is killed, it would drop that station's downloads until the entry ages.
+    /// Flushes the bridge's entries of the ports: at each switchover, and each second while the box carries the traffic. The bridge then
+    /// sees only frames for itself, so that an entry could predate a station's roam; after a bypass, or when the box is killed, it would
+    /// drop that station's downloads until the entry ages.
     fn forget(&mut self, is_inserted: bool) {
         let now = Instant::now();
         let is_due = match self.forgot {
@@ -197,7 +195,7 @@ impl Ports {
     }
 }
 
-/// Who they are, and what to do.
+/// The other programs at a port, and the remedy.
 pub fn describe(port: &str, others: &[Attached]) -> String {
     if let Some(pid) = others.iter().find_map(Attached::process) {
         return another_box(port, Some(pid));
@@ -239,7 +237,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_lock_that_cannot_be_taken_says_what_to_do() {
+    fn a_refused_lock_names_the_remedy() {
         let of = |error| no_lock("eth1", &error);
         assert!(of(LockError::Held(Some(7))).starts_with("another box, process 7, works on eth1"));
         assert!(of(LockError::Unsafe("/run/evenair".into())).contains("run: chmod go-w /run/evenair"));
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_of_others_are_named_and_ours_are_not() {
+    fn only_filters_of_others_are_named() {
         let list = json!([
             {"protocol": "all", "pref": 1, "kind": "bpf", "chain": 0},
             {"protocol": "all", "pref": 1, "kind": "bpf", "chain": 0, "options": {"handle": "0x1", "bpf_name": "evenair"}},

@@ -14,7 +14,7 @@ pub struct Pacing {
 }
 
 impl Pacing {
-    /// A deadline was met this much after its time.
+    /// Notes a deadline that was met this late.
     pub fn add(&mut self, late: Span) {
         let class = (u64::BITS - late.as_micros().leading_zeros()) as usize;
         self.classes[class.min(CLASSES - 1)] += 1;
@@ -22,7 +22,7 @@ impl Pacing {
         self.max = self.max.max(late);
     }
 
-    /// The smallest class boundary that `permille` thousandths do not exceed, in us.
+    /// The smallest class boundary that at least `permille` thousandths do not exceed, in us.
     fn at_most_us(&self, permille: u64) -> u64 {
         let wanted = (self.count * permille).div_ceil(1000);
         let mut sum = 0;

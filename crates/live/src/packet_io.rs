@@ -24,19 +24,19 @@ use crate::port::{self, Port};
 /// bytes, which drivers such as i40e and ixgbe give an XDP program at most.
 pub(crate) const LONGEST_MTU: u32 = 3_000;
 
-/// What is known of a port before anything is changed.
+/// Properties of a port before any change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PortFacts {
     name: String,
     mtu: u32,
-    /// Why super-packets may arrive.
+    /// Why super-packets may arrive, if they may.
     super_packets: Option<&'static str>,
 }
 
 impl PortFacts {
     fn of(interface: &Interface) -> Self {
         let Interface { name, mtu, .. } = interface;
-        // What cannot be found out counts against AF_XDP.
+        // An unknown property counts against AF_XDP.
         let driver = iface::driver(name).ok();
         let segments = iface::segments_of_peer(name).unwrap_or_default();
         let merges = iface::large_receive(name).unwrap_or(true);
@@ -60,7 +60,7 @@ fn super_packets(driver: Option<&str>, segments_of_peer: Option<u32>, merges: bo
     }
 }
 
-/// Why AF_XDP is not chosen for so many shards and these ports; `None`: nothing speaks against it.
+/// Why AF_XDP is not chosen for so many shards and these ports; `None`: no objection.
 fn objection(shards: usize, ports: &[PortFacts; 2]) -> Option<String> {
     if shards > 1 {
         return Some(format!("AF_XDP does not tell the packets of {shards} shards apart"));
@@ -81,7 +81,7 @@ pub fn objection_to(config: &BoxConfig, ports: [&Interface; 2]) -> Option<String
     })
 }
 
-/// Why this process may not have the sockets, or lock the memory that they need.
+/// Why this process may not open the sockets, or lock the memory that they need.
 fn not_permitted(config: &BoxConfig, ports: [&Interface; 2]) -> Option<String> {
     if let Err(error) = xsk::may_open() {
         return Some(error.to_string());
@@ -95,12 +95,12 @@ fn not_permitted(config: &BoxConfig, ports: [&Interface; 2]) -> Option<String> {
     }
 }
 
-/// That so many bytes may not be locked.
+/// The message that so many bytes may not be locked.
 pub fn too_little(bytes: u64, limit: &str) -> String {
     format!("it needs {} MiB of locked memory, and this user may have {limit} bytes", bytes.div_ceil(1 << 20))
 }
 
-/// The text of a file, or nothing.
+/// The content of a file; empty if it cannot be read.
 pub fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
@@ -110,13 +110,13 @@ pub fn read(path: &str) -> String {
 pub enum Lockable {
     /// All of it.
     Yes,
-    /// No more than so many bytes, in words.
+    /// At most so many bytes, as text.
     Limited(String),
-    /// The texts do not say it.
+    /// The limits do not show it.
     Unknown,
 }
 
-/// Whether a process of these limits and with this status (proc(5)) may lock so many bytes.
+/// Whether a process with these limits and this status (proc(5)) may lock so many bytes.
 pub fn lockable(bytes: u64, limits: &str, status: &str) -> Lockable {
     let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory"));
     let limit = limit.and_then(|line| line.split_whitespace().next());
@@ -129,7 +129,7 @@ pub fn lockable(bytes: u64, limits: &str, status: &str) -> Lockable {
     }
 }
 
-/// The pool, with AF_XDP at both ports where this is asked for or chosen and can be had; and why so, or why not.
+/// The pool, with AF_XDP at both ports if it is configured or chosen and possible; and the reason.
 ///
 /// # Errors
 /// There is no memory for the packets.

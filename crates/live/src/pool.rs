@@ -13,19 +13,18 @@ pub use evenair_sys::frames::FrameId;
 use evenair_sys::frames::Frames;
 use evenair_sys::xsk::{Sent, XskSet, XskSetSpec};
 
-/// The frames.
+/// The frames of the box.
 #[derive(Debug)]
 pub struct Pool {
-    // Pages come as they are first used. A killed process frees its pages before the lease ends, so that untouched ones shorten
-    // the gap.
+    // Pages are allocated on first use. A killed process frees its pages before the lease ends, so untouched pages shorten the gap.
     frames: Frames,
     free: Vec<FrameId>,
-    /// Slots that the kernel has, to receive into or to send.
+    /// Slots given to the kernel, to receive into or to send.
     lent: usize,
-    /// Slots beside those that the box is to have, for receiving.
+    /// Slots for receiving, in addition to those of the box.
     receiving: usize,
     peak_used: usize,
-    /// Slots whose frames are out of date, by number, and how many there are.
+    /// Slots with outdated frames, by number, and their count.
     stale: Vec<bool>,
     stale_left: usize,
     /// Slots whose frames are segments of super-packets, by number.
@@ -33,13 +32,13 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Room for `frames` frames of at most `frame_len` bytes, and as many as `receiving` into which the kernel receives.
+    /// A pool of `frames` frames of at most `frame_len` bytes, and `receiving` more into which the kernel receives.
     ///
     /// # Errors
     /// There is not enough memory.
     pub fn new(frames: u32, receiving: u32, frame_len: usize) -> Result<Self> {
         let (frames, mut free) = Frames::new(frames + receiving, frame_len)?;
-        // The last one freed is the next one taken: it is likely still in the cache.
+        // The slot freed last is reused first: it is likely still in the cache.
         free.reverse();
         let receiving = receiving as usize;
         let segments = vec![false; frames.slots()];
@@ -61,8 +60,8 @@ impl Pool {
         self.lent += before - self.free.len();
     }
 
-    /// Takes up to `most` frames that an AF_XDP path has received, and lends it as many slots. `look` sees each. Returns how
-    /// many there were.
+    /// Takes up to `most` frames that an AF_XDP path has received, and lends it as many slots. Calls `look` for each. Returns their
+    /// number.
     pub fn receive(&mut self, xsks: &mut XskSet, most: usize, mut look: impl FnMut(&mut [u8], FrameId)) -> usize {
         let segments = &mut self.segments;
         let taken = xsks.receive(&mut self.frames, most, |frames, id| {
@@ -76,10 +75,10 @@ impl Pool {
         taken
     }
 
-    /// Passes queued frames to an AF_XDP path for transmission, as far as it accepts them.
+    /// Gives queued frames to an AF_XDP path for transmission, as far as it accepts them.
     ///
     /// # Errors
-    /// Nothing was taken: [`XskSet::send`].
+    /// None was accepted: [`XskSet::send`].
     pub fn send(&mut self, xsks: &mut XskSet, queue: &mut VecDeque<FrameId>) -> Result<Sent, OsError> {
         let sent = xsks.send(&mut self.frames, queue)?;
         self.lent += sent.frames as usize;
@@ -94,7 +93,7 @@ impl Pool {
         sent
     }
 
-    /// From now on all frames in use are stale ([`Self::is_stale`]), until their slots are reused.
+    /// Marks all frames in use as stale ([`Self::is_stale`]), until their slots are reused.
     pub fn outdate(&mut self) {
         let slots = self.frames.slots() as u32;
         self.stale = (0..slots).map(|number| !self.frames.is_lent(number)).collect();
@@ -104,13 +103,12 @@ impl Pool {
         self.stale_left = self.used();
     }
 
-    /// Whether the frame is out of date.
+    /// Whether the frame is outdated.
     pub fn is_stale(&self, id: &FrameId) -> bool {
         self.stale_left > 0 && self.stale[id.number() as usize]
     }
 
-    /// Takes a slot and lets `fill` write a frame into it. `fill` returns the frame's length, or `None` if there is
-    /// no frame after all.
+    /// Takes a slot and lets `fill` write a frame into it. `fill` returns the frame's length, or `None` if there is no frame.
     pub fn put(&mut self, fill: impl FnOnce(&mut [u8]) -> Option<usize>) -> Put {
         let Some(id) = self.free.pop() else { return Put::Full };
         self.segments[id.number() as usize] = false;
@@ -122,12 +120,12 @@ impl Pool {
         Put::Stored(id)
     }
 
-    /// The frame is a segment of a super-packet, whose checksum the kernel has found right.
+    /// Marks the frame as a segment of a super-packet, whose checksum the kernel has verified.
     pub fn mark_as_segment(&mut self, id: &FrameId) {
         self.segments[id.number() as usize] = true;
     }
 
-    /// Whether it is.
+    /// Whether the frame is such a segment.
     pub fn is_segment(&self, id: &FrameId) -> bool {
         self.segments[id.number() as usize]
     }
@@ -137,9 +135,9 @@ impl Pool {
         self.frames.bytes(id)
     }
 
-    /// Asks memory for the beginnings of these frames, which will be read one after the other: a frame that was held for long
-    /// is no longer in the processor's cache, and to wait for each would take longer than to wait for all at once. The
-    /// rest of a long frame follows quickly once it is read from its beginning on.
+    /// Prefetches the beginnings of these frames, which will be read one after the other: a frame that was held for long is no longer in
+    /// the processor's cache, and waiting for each would take longer than for all at once. The rest of a long frame follows quickly once
+    /// its beginning is read.
     pub fn prefetch<'a>(&self, ids: impl Iterator<Item = &'a FrameId>) {
         const LINE: usize = 64;
         const LINES: usize = 4;
@@ -148,12 +146,12 @@ impl Pool {
         }
     }
 
-    /// The frame's bytes, to be changed.
+    /// The frame's bytes, mutable.
     pub fn get_mut(&mut self, id: &FrameId) -> &mut [u8] {
         self.frames.bytes_mut(id)
     }
 
-    /// Gives the slot back.
+    /// Frees the slot.
     pub fn free(&mut self, id: FrameId) {
         if self.is_stale(&id) {
             self.stale[id.number() as usize] = false;
@@ -168,18 +166,18 @@ impl Pool {
         self.frames.slots() - self.free.len() - self.lent
     }
 
-    /// The most that were ever in use.
+    /// Most slots ever in use.
     pub fn peak_used(&self) -> usize {
         self.peak_used
     }
 
-    /// All slots but those for receiving.
+    /// Number of slots, without those for receiving.
     pub fn size(&self) -> usize {
         self.frames.slots() - self.receiving
     }
 }
 
-/// What became of [`Pool::put`].
+/// Result of [`Pool::put`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Put {
     /// The frame is in this slot.
@@ -223,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_date_is_so_until_its_slot_is_used_anew() {
+    fn a_frame_is_stale_until_its_slot_is_reused() {
         let mut pool = Pool::new(3, 0, 4).expect("memory");
         let (Put::Stored(a), Put::Stored(b)) = (put(&mut pool, b"a"), put(&mut pool, b"b")) else {
             panic!("there is room")

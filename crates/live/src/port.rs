@@ -38,25 +38,25 @@ pub struct Port {
     joiner: Joiner,
 }
 
-/// What happened at a port.
+/// Counters of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
-    /// Packets that were merged by the kernel or left to the network card to cut.
+    /// Received super-packets: merged by the kernel, or left to the network card to cut.
     pub super_packets: u64,
-    /// Segments that these were cut into, beyond one each.
+    /// Segments that super-packets were cut into, beyond one each.
     pub more_segments: u64,
     /// Frames sent.
     pub sent: u64,
     /// Bytes sent, Ethernet headers included.
     pub sent_bytes: u64,
-    /// Packets lost, by reason; those for which there was no room in the ring are counted there ([`Port::losses`]).
+    /// Packets lost, by reason; those for which the ring had no room are counted there ([`Port::losses`]).
     pub losses: Losses,
 }
 
 /// Looks up a port's interface and checks that it can carry traffic.
 ///
 /// # Errors
-/// There is none of this name, it is down, or it is not a port of the bridge that is to take over.
+/// There is none of this name, it is down, or it is not a port of the configured bridge.
 pub fn look_up(key: &str, name: &str, bridge: Option<&Interface>) -> Result<Interface> {
     let port =
         iface::find(name).with_context(|| format!("[ports] {key} = {name:?}: there must be such an interface"))?;
@@ -116,11 +116,11 @@ pub fn isolation(bridge: &str, wlan: &Interface, wire: &Interface) -> Option<Str
     })
 }
 
-/// Which of the groups 01:80:c2:00:00:00 to :0f pass from a port, a bit each: those that the kernel's bridge forwards
-/// (`br_handle_frame` in net/bridge/br_input.c), so that they pass alike with the box and without it.
+/// Which of the groups 01:80:c2:00:00:00 to :0f pass from a port, a bit each: those that the kernel's bridge forwards (`br_handle_frame`
+/// in net/bridge/br_input.c), so that the same groups pass with the box and without it.
 ///
-/// Its own mask cannot name :00 (STP), :01 (pause frames) and :02 (LACP). The first passes if the bridge does not take part in
-/// the spanning tree, the others only by the mask of the port, which cannot name :01. Without a bridge all pass but :01 and :02.
+/// Its own mask cannot name :00 (STP), :01 (pause frames) and :02 (LACP). The first passes if the bridge does not take part in the
+/// spanning tree, the others only by the mask of the port, which cannot name :01. Without a bridge all pass except :01 and :02.
 pub fn group_mask(bridge: Option<&Interface>, port: &Interface) -> u16 {
     const STP: u16 = 1;
     const PAUSE: u16 = 1 << 1;
@@ -131,7 +131,7 @@ pub fn group_mask(bridge: Option<&Interface>, port: &Interface) -> u16 {
     (own | stp | port.port_group_forward) & !PAUSE
 }
 
-/// The last byte of a frame's destination, if that is one of these groups.
+/// The last byte of a frame's destination, if it is one of these groups.
 pub fn link_local_group(frame: &[u8]) -> Option<u8> {
     match frame {
         [0x01, 0x80, 0xc2, 0, 0, last @ ..=0x0f, ..] => Some(*last),
@@ -139,7 +139,7 @@ pub fn link_local_group(frame: &[u8]) -> Option<u8> {
     }
 }
 
-/// Logs what does not pass.
+/// Logs the groups that do not pass.
 pub fn log_bridge(bridge: &Interface) {
     let name = &bridge.name;
     if bridge.bridge_group_forward == Some(0) {
@@ -150,7 +150,7 @@ pub fn log_bridge(bridge: &Interface) {
     }
 }
 
-/// Bytes of the longest frame of an interface, with its VLAN tags.
+/// Length in bytes of the longest frame of an interface, with its VLAN tags.
 pub fn most_bytes(interface: &Interface) -> usize {
     evenair_sys::ring::max_frame_len(interface)
 }
@@ -204,7 +204,7 @@ impl Port {
         })
     }
 
-    /// Gives it an AF_XDP path.
+    /// Adds an AF_XDP path.
     pub fn add(&mut self, af_xdp: AfXdpPath) {
         self.af_xdp = Some(af_xdp);
     }
@@ -243,13 +243,13 @@ impl Port {
         &self.ring
     }
 
-    /// Where packets come in, for waiting.
+    /// Descriptors to wait at for received packets.
     pub fn inlets(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let sockets = self.af_xdp.iter().flat_map(|af_xdp| af_xdp.xsks.sockets());
         std::iter::once(std::os::fd::AsFd::as_fd(&self.ring)).chain(sockets)
     }
 
-    /// How packets come in, and why not otherwise where that was tried.
+    /// Packet I/O in use, and why not another one that was tried.
     pub fn io(&self) -> (String, Option<String>) {
         match &self.af_xdp {
             Some(af_xdp) => (af_xdp.describe(), af_xdp.why()),
@@ -262,8 +262,8 @@ impl Port {
         &self.ring.interface().name
     }
 
-    /// Takes up to `most` packets out of the ring into the pool, and as many that the AF_XDP path has received if it is its
-    /// turn, too, and adds them to `batch`. Returns the larger of both counts, packets included that there was no room for.
+    /// Takes up to `most` packets from the ring into the pool, and as many from the AF_XDP path if `af_xdp` is set, and adds them to
+    /// `batch`. Returns the larger of both counts, including packets for which there was no room.
     pub fn receive(
         &mut self,
         most: usize,
@@ -329,7 +329,7 @@ impl Port {
         most
     }
 
-    /// Drops all that has come in, and all that waits to be sent: it is out of date.
+    /// Drops all received packets, and all queued frames, as outdated.
     pub fn discard(&mut self, pool: &mut Pool) {
         while self.ring.next_frame().is_some() {
             self.counters.losses[LossReason::Stale] += 1;
@@ -344,25 +344,25 @@ impl Port {
         self.queue.drain(..).for_each(|id| pool.free(id));
     }
 
-    /// Queues a frame to be sent out of this port.
+    /// Queues a frame to be sent by this port.
     pub fn queue(&mut self, id: FrameId) {
         self.queue.push_back(id);
     }
 
-    /// Gives up a frame that came in here for a group that does not pass.
+    /// Drops a frame that came in here for a group that does not pass.
     pub fn give_up_link_local(&mut self, id: FrameId, pool: &mut Pool) {
         self.counters.losses[LossReason::LinkLocal] += 1;
         pool.free(id);
     }
 
-    /// Gives up a frame that the manager released to this port when it was out of date.
+    /// Drops a frame that was outdated when the manager released it to this port.
     pub fn give_up_stale(&mut self, id: FrameId, pool: &mut Pool) {
         self.counters.losses[LossReason::StaleReleased] += 1;
         pool.free(id);
     }
 
-    /// Sends what is queued, in order, as far as the kernel takes it; no more than a batch, so that the caller can look whether it
-    /// is still in time. Returns whether there is more to be sent now.
+    /// Sends queued frames in order, as far as the kernel accepts them; at most a batch, so that the caller can check whether it is still
+    /// in time. Returns whether more can be sent now.
     pub fn flush(&mut self, pool: &mut Pool) -> bool {
         match &self.af_xdp {
             Some(_) => self.flush_af_xdp(pool),
@@ -413,14 +413,14 @@ impl Port {
         }
     }
 
-    /// A lost frame was among those handed over, now or before; which one is unknown.
+    /// A lost frame was among those handed over, now or before; it is unknown which one.
     fn count(&mut self, Sent { frames, bytes, lost }: Sent) {
         self.counters.sent = self.counters.sent + frames - lost;
         self.counters.sent_bytes += bytes;
         self.counters.losses[LossReason::SendRefused] += lost;
     }
 
-    /// The kernel does not take so many of the oldest frames.
+    /// Drops this number of the oldest frames, which the kernel refused.
     fn refused(&mut self, error: &evenair_sys::error::OsError, frames: usize, pool: &mut Pool) {
         if self.counters.losses[LossReason::SendRefused] == 0 {
             warn!("{error}: the frame is lost (further ones are only counted)");
@@ -429,22 +429,22 @@ impl Port {
         self.queue.drain(..frames).for_each(|id| pool.free(id));
     }
 
-    /// Frames that wait for the kernel to take them.
+    /// Frames queued until the kernel accepts them.
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// Frames that the kernel was handed and has not looked at: it has to be asked again.
+    /// Frames given to the kernel that it has not looked at: it has to be called again.
     pub fn unsent(&mut self) -> u64 {
         self.af_xdp.as_mut().map_or(0, |af_xdp| af_xdp.xsks.unsent())
     }
 
-    /// Frames that the kernel was handed and has not said to have sent, as far as it says so.
+    /// Frames given to the kernel that it has not reported as sent, as far as it reports that.
     pub fn sending(&self) -> u64 {
         self.af_xdp.as_ref().map_or(0, |af_xdp| af_xdp.xsks.sending())
     }
 
-    /// Packets that may be on their way in.
+    /// Packets that may be on their way in, at most.
     pub fn room(&self) -> u64 {
         self.ring.room() + self.af_xdp.as_ref().map_or(0, |af_xdp| af_xdp.xsks.lent() as u64)
     }
@@ -455,19 +455,19 @@ impl Port {
     /// # Errors
     /// A refused system call.
     pub fn report_sent(&mut self, gate: &FailOpenGate, id: PortId, copies: u64) -> Result<bool> {
-        // A ring gives all the copies before it gives what was taken after them.
+        // A ring gives all copies before packets that were taken after them.
         let counters = self.ring.counters()?;
         let ring = gate.report_sent(id, counters.consumed + counters.dropped - copies);
         let af_xdp = self.af_xdp.as_ref().map_or(Ok(true), AfXdpPath::report_sent)?;
         Ok(ring && af_xdp)
     }
 
-    /// Packets that were taken instead of by the bridge.
+    /// Packets taken from the bridge.
     pub fn taken(&self, gate: &FailOpenGate, id: PortId) -> u64 {
         gate.taken(id) + self.af_xdp.as_ref().map_or(0, AfXdpPath::taken)
     }
 
-    /// Packets that were lost here, by reason.
+    /// Packets lost here, by reason.
     ///
     /// # Errors
     /// A refused system call.
@@ -478,17 +478,17 @@ impl Port {
         Ok(losses)
     }
 
-    /// What happened here.
+    /// Counters of the port.
     pub fn counters(&self) -> PortCounters {
         self.counters
     }
 
-    /// What kinds of packets came in here.
+    /// Received packets by kind.
     pub fn kinds(&self) -> Kinds {
         self.kinds
     }
 
-    /// What the ring was offered.
+    /// Packets offered to the ring.
     ///
     /// # Errors
     /// A refused system call.
@@ -504,7 +504,7 @@ impl Port {
         let of_xsks = self.af_xdp.as_ref().and_then(|af_xdp| af_xdp.xsks.take_error());
         let Some(error) = self.ring.take_error().or(of_xsks) else { return Ok(()) };
         warn!("{error}");
-        // By its number: under its name there may be another one already, or it may have another name.
+        // By index: another interface may have its name now, or it may have another name.
         match iface::find_index(self.ring.interface().index) {
             Ok(_) => Ok(()),
             Err(_) => bail!("the interface {} was removed", self.name()),

@@ -1,9 +1,9 @@
-//! Probes as frames: requests for addresses of stations, to which these answer (see `evenair_manager`'s `probes`).
+//! Probes as frames: requests for addresses of stations, to which these reply (see `evenair_manager`'s `probes`).
 //!
-//! They come from a MAC address that no host has, made of the bridge's or the port's. So answers come to the box's rings, and what
-//! the kernel asks and answers for the box's own addresses stays the kernel's. Of version 4 a probe is an ARP request from 0.0.0.0,
-//! which changes no cache (RFC 5227, 1.1); of version 6 it is a neighbour solicitation from the link-local address of that MAC
-//! address (RFC 4861, 4.3; RFC 4291, appendix A), whose answer is sent to it and not to all nodes.
+//! They come from a MAC address that no host has, derived from the bridge's or the port's. So replies come to the box's rings, and the
+//! kernel's own requests and replies for the box's addresses are not affected. For version 4 a probe is an ARP request from 0.0.0.0, which
+//! changes no cache (RFC 5227, 1.1); for version 6 it is a neighbour solicitation from the link-local address of that MAC address (RFC
+//! 4861, 4.3; RFC 4291, appendix A), to which the reply is sent, and not to all nodes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,9 +14,10 @@ use etherparse::{
 use evenair_manager::Config;
 use evenair_packet::{MacAddr, Vlan};
 
-/// An Ethernet frame is no shorter, the check sequence not counted.
+/// Shortest Ethernet frame in bytes, without the check sequence.
 const SHORTEST: usize = 60;
-/// A bit that tells the address from the one it is made of, and the bit of locally administered addresses (IEEE 802, 8.4).
+/// A bit in which the address differs from the one it is derived from, and the bits of locally administered and of group addresses (IEEE
+/// 802, 8.4).
 const OTHER: u8 = 0x40;
 const LOCAL: u8 = 0x02;
 const GROUP: u8 = 0x01;
@@ -25,19 +26,19 @@ const SOLICITATION: u8 = 135;
 const SOURCE_OPTION: [u8; 2] = [1, 1];
 const HOP_LIMIT: u8 = 255;
 
-/// Where a box sends probes from whose bridge or port has this address.
+/// MAC address from which a box sends probes, whose bridge or port has this address.
 pub(crate) fn source_of(address: [u8; 6]) -> MacAddr {
     let [first, rest @ ..] = address;
     let [b, c, d, e, f] = rest;
     MacAddr([((first ^ OTHER) | LOCAL) & !GROUP, b, c, d, e, f])
 }
 
-/// Names the source in a configuration that wants probes.
+/// Sets the source in a configuration with probes.
 pub(crate) fn set_source(config: &mut Config, source: MacAddr) {
     config.probes.iter_mut().for_each(|probes| probes.source = Some(source));
 }
 
-/// A probe to a station, for this address of its.
+/// A probe to a station for this address of it.
 pub(crate) fn frame(source: MacAddr, station: MacAddr, vlan: Option<Vlan>, address: IpAddr) -> Vec<u8> {
     let tag = vlan.and_then(|vlan| VlanId::try_new(vlan.id).ok());
     let mut frame = match address {

@@ -13,41 +13,41 @@ use evenair_sys::rt;
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
-/// The loop's own time is looked at so often.
+/// Interval in which the loop's CPU time is checked.
 const WINDOW: Span = Span::from_millis(100);
-/// A loop that has used so much of it, in percent, hardly sleeps.
+/// Part of it, in percent, from which on a loop hardly sleeps.
 const MOST_USED: u64 = 80;
-/// For so long it is an ordinary one then: in no second has it had more than two windows of real time.
+/// Time as an ordinary thread after that: then no second has more than two windows of real time.
 const REST: Span = Span::from_secs(1);
 
 /// Real-time priority of the calling thread, as far as the kernel grants it.
 #[derive(Debug)]
 pub struct RealTimeGuard {
     priority: Priority,
-    /// When its use was last looked at, and what it had used then.
+    /// When its CPU time was last checked, and its value then.
     looked: Instant,
     used: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Priority {
-    /// Before all ordinary threads.
+    /// Real-time priority over all ordinary threads.
     First,
-    /// Preferred among them until then.
+    /// An ordinary thread with a preference, until this instant.
     Resting(Instant),
-    /// It was not granted.
+    /// Real-time priority was not granted.
     Ordinary,
 }
 
 impl RealTimeGuard {
-    /// Asks for the calling thread.
+    /// Requests real-time priority for the calling thread.
     pub fn ask(now: Instant) -> Self {
         rt::remove_timer_slack();
         let priority = match rt::run_first() {
             Ok(()) => Priority::First,
             Err(error) => {
                 warn!("{error}: the box may be late when the machine is busy");
-                // A user who may not do the one may still do the other (RLIMIT_NICE).
+                // A user without the right to real-time priority may have the right to this one (RLIMIT_NICE).
                 let _ = rt::prefer_this_thread();
                 Priority::Ordinary
             }
@@ -82,7 +82,7 @@ fn priority_after(priority: Priority, now: Instant, busy: bool) -> Priority {
     }
 }
 
-/// The priority that a thread has after it asked for `next`.
+/// The priority of a thread after the request for `next`.
 fn kept(next: Priority, result: Result<(), OsError>) -> Priority {
     match result {
         Ok(()) => next,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hardly_sleeps_rests_for_a_second() {
+    fn a_loop_that_hardly_sleeps_rests_for_a_second() {
         let resting = priority_after(Priority::First, at(100), true);
         assert_eq!(resting, Priority::Resting(at(1_100)));
         assert_eq!(priority_after(resting, at(1_000), true), resting);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_spins_does_not_stay_first() {
+    fn a_thread_that_spins_loses_real_time_priority() {
         let priority = std::thread::spawn(|| {
             let now = || Instant::from_nanos(rt::monotonic_ns());
             let mut real_time = RealTimeGuard::ask(now());

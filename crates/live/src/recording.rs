@@ -20,9 +20,9 @@ use tracing::{error, info};
 
 use crate::pool::FrameId;
 
-/// Inputs that are handed to the writer at once: some tens of kilobytes.
+/// Inputs given to the writer at once: some tens of kilobytes.
 const CHUNK_INPUTS: u32 = 256;
-/// Chunks that may wait for the disk: about 8 MB.
+/// Chunks waiting for the disk, at most: about 8 MB.
 const CHUNKS_WAITING: usize = 256;
 
 /// A recording in progress.
@@ -41,7 +41,7 @@ struct Writer {
     thread: JoinHandle<io::Result<()>>,
 }
 
-/// Digest of a decision log that is not kept: the same as [`DecisionLog::digest`] of the whole.
+/// Digest of a decision log that is not kept; equals [`DecisionLog::digest`] of the complete log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
     hash: u64,
@@ -60,11 +60,11 @@ impl Digest {
 }
 
 impl Recording {
-    /// Begins to record a manager made with `config` at `now`, into the file at `path`, which is replaced. The digest that
-    /// stands beside an earlier one is removed first, so that it is never taken for this one's.
+    /// Starts recording a manager made with `config` at `now`, to the file at `path`, which is replaced. The digest beside an earlier
+    /// recording is removed first, so that it is never taken for this one's.
     ///
     /// # Errors
-    /// The file cannot be made, or the earlier digest not be removed.
+    /// The file cannot be created, or the earlier digest cannot be removed.
     pub fn start(path: &Path, config: &Config, now: Instant) -> Result<Self> {
         let digest = digest_path(path);
         match fs::remove_file(&digest) {
@@ -89,32 +89,32 @@ impl Recording {
         })
     }
 
-    /// The manager is given a packet.
+    /// Records a packet given to the manager.
     pub fn packet(&mut self, now: Instant, id: &FrameId, meta: &PacketMeta) {
         self.input(|recorder| recorder.packet(now, id.number().into(), meta));
     }
 
-    /// The manager is called at its deadline.
+    /// Records a call at the manager's deadline.
     pub fn timeout(&mut self, now: Instant) {
         self.input(|recorder| recorder.timeout(now));
     }
 
-    /// The manager is given a command.
+    /// Records a command.
     pub fn command(&mut self, now: Instant, command: &Command) {
         self.input(|recorder| recorder.command(now, command));
     }
 
-    /// The manager is given an observation.
+    /// Records an observation.
     pub fn observation(&mut self, now: Instant, observation: &Observation) {
         self.input(|recorder| recorder.observation(now, observation));
     }
 
-    /// The manager is given a lease.
+    /// Records a lease.
     pub fn lease(&mut self, now: Instant, hop: Hop, lease: Lease) {
         self.input(|recorder| recorder.lease(now, hop, lease));
     }
 
-    /// The manager has decided.
+    /// Adds a decision of the manager to the digest.
     pub fn decision(&mut self, now: Instant, output: &Output<FrameId>) {
         if self.writer.is_some() {
             let mut log = DecisionLog::default();
@@ -156,7 +156,7 @@ impl Recording {
         self.stopped = Some(why);
     }
 
-    /// Writes what is left, and the digest beside it. Waits for the disk. Dropping a recording does the same.
+    /// Writes the rest, and the digest beside it. Waits for the disk. Dropping a recording does the same.
     pub fn finish(&mut self) {
         self.hand_over();
         let Some(writer) = self.writer.take() else { return };
@@ -175,7 +175,7 @@ impl Recording {
         digest_text(self.decisions.hash, self.decisions.bytes)
     }
 
-    /// For the status.
+    /// The status of the recording.
     pub fn status(&self) -> RecordingStatus {
         RecordingStatus {
             file: self.path.display().to_string(),
@@ -216,25 +216,25 @@ fn digest_path(recording: &Path) -> PathBuf {
     path.into()
 }
 
-/// What a replay came to.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// Length and digest of the decisions, as a box reports them of its recording.
+    /// Length and digest of the decisions, as a box writes them for its recording.
     pub digest: String,
-    /// What the box wrote down as its own when it ended; `None` where it did not end in order.
+    /// The digest written by the box at its end; `None`: it had no clean exit.
     pub recorded: Option<String>,
-    /// Where and why the recording ends before its end, where it does (the box was killed, the disk was full).
+    /// Where and why the recording is incomplete, if it is (the box was killed, the disk was full).
     pub cut: Option<String>,
 }
 
 impl Replay {
-    /// The replayed manager decided as the recorded one did, to the byte.
+    /// Whether the replayed manager made the recorded decisions, to the byte.
     pub fn is_identical(&self) -> bool {
         self.cut.is_none() && self.recorded.as_ref() == Some(&self.digest)
     }
 }
 
-/// Runs a new manager on the recording at `path`.
+/// Replays the recording at `path` with a new manager.
 ///
 /// # Errors
 /// The file cannot be read, or is no recording.
@@ -248,11 +248,11 @@ pub fn replay(path: &Path) -> Result<Replay> {
     })
 }
 
-/// Writes a recording without addresses and names, and the digest of its decisions beside it. Nothing is written where the two do not
-/// decide the same. How the recording could not be read to its end, if so.
+/// Writes a recording without addresses and names, and the digest of its decisions beside it; nothing if the two do not make the same
+/// decisions. Returns why the recording could not be read to its end, if so.
 ///
 /// # Errors
-/// The file cannot be read, or is no recording; the other exists, or cannot be written; the decisions are others.
+/// The file cannot be read, or is no recording; the other exists, or cannot be written; the decisions differ.
 pub fn redact(path: &Path, to: &Path) -> Result<Option<String>> {
     let bytes = fs::read(path).with_context(|| format!("read {}", path.display()))?;
     let key = evenair_sys::random::random().context("read /dev/urandom")?;
@@ -280,7 +280,7 @@ mod tests {
         Config::new(Phy::default_for(Standard::Dot11g))
     }
 
-    /// Feeds a manager and a recording with the same things.
+    /// Gives the same inputs to a manager and a recording.
     fn record_some(path: &Path, packets: u64) -> Recording {
         let mut recording = Recording::start(path, &config(), Instant::ZERO).expect("the file can be made");
         let mut manager = Manager::new(config(), Instant::ZERO);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_recording_is_found_out() {
+    fn a_changed_recording_is_detected() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("run");
         record_some(&path, 10).finish();
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_that_is_dropped_is_whole() {
+    fn a_dropped_recording_is_complete() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("run");
         drop(record_some(&path, 10));
@@ -338,18 +338,18 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_an_earlier_recording_goes() {
+    fn the_digest_of_an_earlier_recording_is_removed() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("run");
         record_some(&path, 10).finish();
-        // As if killed: nothing runs any more that could write a digest.
+        // As if killed: nothing writes a digest.
         std::mem::forget(record_some(&path, 1000));
         assert_eq!(fs::read_to_string(digest_path(&path)).ok(), None);
     }
 
     #[test]
     fn a_full_disk_stops_the_recording_only() {
-        // /dev/full takes nothing, as a full disk does.
+        // /dev/full accepts no data, like a full disk.
         let mut recording = record_some(Path::new("/dev/full"), 2000);
         recording.finish();
         let why = recording.status().stopped.expect("stopped");
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_made_is_named() {
+    fn a_file_that_cannot_be_created_is_named() {
         let error = Recording::start(Path::new("/no/such/dir/run"), &config(), Instant::ZERO).err().expect("refused");
         assert!(format!("{error:#}").contains("[record] file = \"/no/such/dir/run\""), "{error:#}");
     }

@@ -40,21 +40,21 @@ const RINGS: u64 = 0;
 const COMMANDS: u64 = 1;
 const SIGNALS: u64 = 2;
 
-/// Rounds that follow each other, as long as each finds packets, before commands and signals are looked for: a round is cheaper
-/// than asking the kernel whether there is more. Together they take a few milliseconds at most.
+/// Rounds in a row, as long as each finds packets, before commands and signals are checked: a round is cheaper than asking the kernel for
+/// events. Together they take a few milliseconds at most.
 const ROUNDS: usize = 16;
 
-/// What rounds found.
+/// Result of a series of rounds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taken {
     Nothing,
     /// Packets, and the ports are empty now.
     All,
-    /// Packets to the last, and maybe there are more.
+    /// Packets in each round, and there may be more.
     More,
 }
 
-/// How much longer than the manager's drain limit the end may take, before it is forced.
+/// Time beyond the manager's drain limit after which the end is forced.
 const END_MARGIN: Span = Span::from_secs(2);
 
 /// The packet path of a box: its ports are open, and the bridge carries the traffic until [`Self::run`].
@@ -63,34 +63,34 @@ pub struct PacketPath {
     plan: Plan,
     control: ControlHandle,
     requests: Requests,
-    /// Of the only loop, which runs on the thread that has opened the ports.
+    /// Real-time guard of the only loop, which runs on the thread that opened the ports.
     real_time: Option<RealTimeGuard>,
 }
 
-/// What a packet path is asked over its control handles.
+/// The receiving end of a packet path's control handles.
 pub(crate) struct Requests {
     pub(crate) inbox: mpsc::Receiver<QueuedRequest>,
     /// Woken when there is a request.
     pub(crate) waker: Arc<Waker>,
 }
 
-/// What a packet path works with beside its configuration.
+/// Environment of a packet path beside its configuration.
 pub struct Surroundings {
     /// Gets a byte for each signal to end.
     pub signals: UnixStream,
-    /// Where events are left.
+    /// Sink of events.
     pub events: Option<EventSink>,
-    /// Takes new settings, and the aliases that telemetry reports.
+    /// Receives new settings, and aliases reported by telemetry.
     pub management: Arc<dyn ManagementPlane>,
-    /// Where a port or the bridge is another one than at the start, the path is to end with [`PortLost`].
+    /// Whether the path ends with [`PortLost`] when a port or the bridge was replaced.
     pub reopens: bool,
 }
 
 impl PacketPath {
-    /// Opens the ports. To be run on this thread.
+    /// Opens the ports. [`Self::run`] must be called on this thread.
     ///
     /// # Errors
-    /// A missing interface or privilege, a configuration that shards cannot have.
+    /// A missing interface or privilege, or a configuration that shards do not support.
     pub fn open(config: &BoxConfig) -> Result<Self> {
         let plan = config.plan().map_err(|(what, right)| anyhow!("[shards] count: {what}; right would be: {right}"))?;
         let (sender, inbox) = mpsc::channel();
@@ -102,7 +102,7 @@ impl PacketPath {
         Ok(Self { engines, plan, control, requests: Requests { inbox, waker }, real_time })
     }
 
-    /// Its control handle.
+    /// The control handle.
     pub fn control(&self) -> &ControlHandle {
         &self.control
     }
@@ -112,7 +112,7 @@ impl PacketPath {
         self.engines[0].fail_open()
     }
 
-    /// Carries and manages the traffic, in the mode of `config` first, until a signal or a request ends it, and gives the final state.
+    /// Carries and manages the traffic, at first in the mode of `config`, until a signal or a request ends it; returns the final state.
     ///
     /// # Errors
     /// A refused system call, no room for a thread, an interface that has gone ([`PortLost`]).
@@ -141,24 +141,24 @@ pub(crate) fn now() -> Instant {
     Instant::from_nanos(rt::monotonic_ns())
 }
 
-/// What a box has once, however many loops.
+/// What a box has once, for all loops.
 pub(crate) struct Host {
     pub(crate) telemetry: Telemetry,
     management: Arc<dyn ManagementPlane>,
     pub(crate) signals: UnixStream,
-    /// Once the box is ready.
+    /// `None` until the box is ready.
     service: Option<ServiceManager>,
     fail_open: Arc<FailOpen>,
     events: Option<EventSink>,
 }
 
 impl Host {
-    /// Adds what the loops do not know to their state.
+    /// Completes a loop's snapshot with what only the host knows.
     pub(crate) fn complete(&self, snapshot: Snapshot) -> Snapshot {
         Snapshot { telemetry: self.telemetry.health(), ..snapshot }
     }
 
-    /// Takes what a reload changes beside the manager.
+    /// Applies the settings of a reload outside of the manager.
     pub(crate) fn take(&mut self, settings: HostSettings) {
         self.management.reconfigure(settings.names, settings.health);
         self.telemetry.change(settings.telemetry);
@@ -175,12 +175,12 @@ impl Host {
         self.service.iter_mut().for_each(|service| service.tend(now, mode.word()));
     }
 
-    /// When [`Self::tend`] is to be called at the latest.
+    /// Latest time of the next call of [`Self::tend`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.service.as_ref().and_then(ServiceManager::deadline)
     }
 
-    /// Takes signals. Returns whether there were some.
+    /// Reads pending signals. Returns whether there were any.
     pub(crate) fn signalled(&mut self) -> bool {
         let mut byte = [0; 16];
         let mut came = false;
@@ -200,21 +200,21 @@ impl Host {
 pub(crate) struct Live {
     engine: Engine,
     config: BoxConfig,
-    /// Where it is the only one.
+    /// Set in the only loop.
     host: Option<Host>,
     real_time: Option<RealTimeGuard>,
     inbox: mpsc::Receiver<QueuedRequest>,
     waker: Arc<Waker>,
-    /// Who waits for the bridge to take over.
+    /// Clients that wait for the bridge to take over.
     waiting: Vec<mpsc::Sender<Answer>>,
-    /// Since when the box is ending.
+    /// Since when the box has been ending.
     ending: Option<Instant>,
-    /// Who asked it to.
+    /// The client that requested the end.
     last: Option<mpsc::Sender<Answer>>,
 }
 
 impl Live {
-    /// A loop; `alone`: the only one of its box, on the thread that has asked for its place already.
+    /// A loop; `alone`: the only one of its box, on the thread that has requested real-time priority already.
     pub(crate) fn new(
         engine: Engine,
         config: BoxConfig,
@@ -227,7 +227,7 @@ impl Live {
         Self { engine, config, host, real_time, inbox, waker, waiting, ending, last }
     }
 
-    /// Works until it has ended, and gives the final state.
+    /// Runs the loop to its end; returns the final state.
     ///
     /// # Errors
     /// A refused system call, an interface that has gone.
@@ -286,7 +286,7 @@ impl Live {
         }
     }
 
-    /// Rounds for as long as packets come, but at most [`ROUNDS`].
+    /// Rounds as long as packets arrive, at most [`ROUNDS`].
     fn rounds(&mut self) -> Result<Taken> {
         let mut taken = Taken::Nothing;
         for _ in 0..ROUNDS {
@@ -302,7 +302,7 @@ impl Live {
         PortLost { why, mode: self.mode() }.into()
     }
 
-    /// What it does.
+    /// The mode of the box.
     fn mode(&self) -> evenair_api::Mode {
         if self.engine.is_observing() { evenair_api::Mode::Observing } else { evenair_view::mode(self.engine.mode()) }
     }
@@ -316,7 +316,7 @@ impl Live {
         }
     }
 
-    /// Answers those who wait for the bridge, once it carries the traffic. Returns whether the box is to end now.
+    /// Replies to clients that wait for the bridge, once it carries the traffic. Returns whether the box has to end now.
     fn answer_waiting(&mut self) -> Result<bool> {
         if self.engine.mode() == Mode::Inserted {
             for reply in self.waiting.drain(..) {
@@ -352,7 +352,7 @@ impl Live {
                 _ if self.ending.is_some() => Answer::Refused("the box is ending".into()),
                 ControlRequest::Insert => done(self.engine.command(now(), Command::Insert)),
                 ControlRequest::Bypass => {
-                    // Cannot be refused; answered when it is done.
+                    // Cannot be refused; the reply is sent once it is done.
                     let _ = self.engine.command(now(), Command::Bypass);
                     self.waiting.push(reply);
                     continue;
@@ -409,7 +409,7 @@ impl Live {
     }
 }
 
-/// With what the loops do not know, where this one is alone.
+/// Completes a snapshot with the host's part, if this is the only loop.
 fn completed(host: Option<&Host>, totals: Snapshot) -> Snapshot {
     match host {
         Some(host) => host.complete(totals),
@@ -417,7 +417,7 @@ fn completed(host: Option<&Host>, totals: Snapshot) -> Snapshot {
     }
 }
 
-/// Why a rate is not set.
+/// Why a rate is refused.
 fn not_of(standards: &[Standard], said: RateSpec) -> String {
     let rates = |standard: &Standard| {
         let rates: Vec<_> = standard.rates().iter().map(ToString::to_string).collect();

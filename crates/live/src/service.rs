@@ -9,13 +9,13 @@ use evenair_units::{Instant, Span};
 use sd_notify::NotifyState;
 use tracing::debug;
 
-/// So many signs of life go out in the time after which the service manager would act.
+/// Heartbeats within the watchdog timeout.
 const SIGNS: u64 = 3;
 
 /// systemd, if it started the box.
 #[derive(Debug)]
 pub struct ServiceManager {
-    /// Time between two signs of life, where they are wanted, and when the next one is due.
+    /// Interval of heartbeats, if systemd wants them, and when the next one is due.
     every: Option<Span>,
     next: Instant,
     said: &'static str,
@@ -34,7 +34,7 @@ impl ServiceManager {
         Self { every, next: now, said: "" }
     }
 
-    /// When [`Self::tend`] is to be called at the latest.
+    /// Latest time of the next call of [`Self::tend`].
     pub fn deadline(&self) -> Option<Instant> {
         self.every.map(|_| self.next)
     }
@@ -64,7 +64,7 @@ impl Drop for Ending {
     }
 }
 
-/// The traffic does not depend on who hears it.
+/// Errors are ignored: the traffic does not depend on notifications.
 fn send(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         debug!("the service manager cannot be notified: {error}");
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_of_life_come_well_within_the_patience() {
+    fn heartbeats_come_well_within_the_watchdog_timeout() {
         let at = |ms: u64| Instant::ZERO + Span::from_millis(ms);
         let mut manager = ServiceManager::with_patience(at(0), Some(Duration::from_secs(9)));
         manager.tend(at(0), "bypassed");

@@ -1,10 +1,10 @@
-//! The state of a loop for those who ask for it, collected in slices between packets, so that it does not stop the loop for long.
+//! Snapshots of a loop's state, collected in slices between packets, so that they do not stop the loop for long.
 //!
-//! A slice takes about [`SLICE`], the next one comes [`APART`] later. Copied are stations that have changed since the last collection,
-//! the flows that were used last, and at the end the totals of the manager and of the ports (see [`evenair_manager::Collection`]). A
-//! thread of the loop keeps the copies, makes the state from them, and gives the emptied parts back: a loop that asked for memory would
-//! at times wait until the allocator has tidied up what that thread has freed. Who asks while a collection goes on gets the next one: a state
-//! is never older than the request.
+//! A slice takes about [`SLICE`], the next one begins [`APART`] later. It copies stations that have changed since the last collection, the
+//! most recently used flows, and at the end the totals of the manager and of the ports (see [`evenair_manager::Collection`]). A thread of
+//! the loop keeps the copies, makes the state from them, and returns the emptied parts: if the loop allocated memory, it would at times
+//! wait until the allocator has cleaned up what that thread has freed. A request during a collection gets the next one: a state is never
+//! older than its request.
 
 use std::ops::Range;
 use std::sync::mpsc;
@@ -20,21 +20,21 @@ use crate::control::Answer;
 use crate::run::now;
 use crate::snapshot::Snapshot;
 
-/// After this no more is copied in a slice. A packet that comes then waits so long and a little more: what it takes to copy
-/// [`AT_ONCE`] stations, and to fetch memory that the loop has not touched for a second.
+/// Time after which a slice copies no more. A packet that arrives then waits for this time and a little more: for copying [`AT_ONCE`]
+/// stations, and for fetching memory that the loop has not touched for a second.
 const SLICE: Span = Span::from_micros(30);
-/// Time between the starts of two slices: a loop that has no time to spare gives an eighth of it.
+/// Time between the starts of two slices, so that a busy loop spends an eighth of its time on them.
 const APART: Span = Span::from_micros(250);
-/// Stations, or flows, that are copied before the clock is looked at: some microseconds.
+/// Stations or flows copied between two looks at the clock: some microseconds.
 const AT_ONCE: usize = 8;
-/// Flows in a state.
+/// Flows in a state, at most.
 const MOST_FLOWS: usize = 1000;
-/// Stations in a state: those with the most medium time.
+/// Stations in a state, at most: those with the most medium time.
 const MOST_STATIONS: usize = 4096;
 
 type Reply = mpsc::Sender<Answer>;
 
-/// What is collected from: the loop's engine.
+/// Source of the state: the loop's engine.
 pub(crate) trait Source {
     /// As [`evenair_manager::Manager::collect`].
     fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool;
@@ -42,39 +42,39 @@ pub(crate) trait Source {
     /// As [`evenair_manager::Manager::report_totals`].
     fn report(&self, now: Instant) -> Report;
 
-    /// The state now, with this report, whose counters become those of now: they balance with those of the ports. Mode and guard are of
-    /// now, too, so that they agree.
+    /// The present state with this report, whose counters are updated, so that they balance with those of the ports. Mode and guard are
+    /// updated, too, so that they agree.
     ///
     /// # Errors
     /// A refused system call.
     fn state(&mut self, now: Instant, report: Report) -> Result<Snapshot>;
 }
 
-/// The loop's side.
+/// The loop's side of the collection.
 pub(crate) struct Slices {
     /// To the thread that keeps the copies.
     keeper: mpsc::Sender<Copied>,
-    /// Who asked before this collection began, and who asked since.
+    /// Requests from before this collection began; requests since.
     asked: Vec<Reply>,
     next: Vec<Reply>,
     stage: Stage,
-    /// What this collection has copied, and room for more, which comes back from that thread.
+    /// Parts copied by this collection; empty parts, which that thread returns.
     parts: Vec<Part>,
     room: Vec<Part>,
     emptied: mpsc::Receiver<Vec<Part>>,
-    /// When the next slice may begin.
+    /// Start of the next slice, at the earliest.
     due: Instant,
     times: Times,
 }
 
-/// Times of slices, in nanoseconds, for those who look for them in the log. CPU time is not lengthened by other threads
-/// (interrupts do, unless the kernel accounts for them: CONFIG_IRQ_TIME_ACCOUNTING).
+/// Times of slices in nanoseconds, for the debug log. CPU time is not increased by other threads (but by interrupts, unless the kernel
+/// accounts for them: CONFIG_IRQ_TIME_ACCOUNTING).
 #[derive(Default)]
 struct Times {
-    /// The longest slice so far by the clock, and in CPU time.
+    /// The longest slice so far: by the clock, in CPU time.
     wall: u64,
     cpu: u64,
-    /// CPU time of all slices of this collection, and the most of a collection so far.
+    /// CPU time of all slices of this collection; largest such sum so far.
     sum: u64,
     most: u64,
 }
@@ -82,9 +82,9 @@ struct Times {
 enum Stage {
     Idle,
     Collecting(Collection),
-    /// Only the totals are missing: those of the manager,
+    /// Only the totals are missing: first those of the manager.
     Totals,
-    /// and those of the ports, which take about as long.
+    /// Then those of the ports, which take about as long.
     Ports(Box<Report>),
 }
 
@@ -116,7 +116,7 @@ impl Times {
         }
     }
 
-    /// A collection has ended.
+    /// Ends a collection.
     fn end(&mut self) {
         let sum = std::mem::take(&mut self.sum);
         if sum > self.most {
@@ -127,10 +127,10 @@ impl Times {
 }
 
 impl Slices {
-    /// Starts the thread that keeps the copies. It ends with this.
+    /// Starts the thread that keeps the copies. It ends when this is dropped.
     ///
     /// # Errors
-    /// There is no room for a thread.
+    /// No thread can be created.
     pub(crate) fn start() -> Result<Self> {
         let (keeper, collections) = mpsc::channel();
         let (back, emptied) = mpsc::channel();
@@ -149,12 +149,12 @@ impl Slices {
         })
     }
 
-    /// A request for the state.
+    /// Adds a request for the state.
     pub(crate) fn ask(&mut self, reply: Reply) {
         self.next.push(reply);
     }
 
-    /// When the next slice is due; `None`: no request waits.
+    /// When the next slice is due; `None`: no request is waiting.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let idle = matches!(self.stage, Stage::Idle) && self.next.is_empty();
         (!idle).then_some(self.due)
@@ -171,7 +171,7 @@ impl Slices {
     ) -> Result<()> {
         let start = now();
         if self.deadline().is_some_and(|due| start >= due) {
-            // Only measured for those who look for it.
+            // Only measured if it is logged.
             let (cpu, copied) = (enabled!(Level::DEBUG).then(thread_cpu_ns), self.stage.copies());
             self.slice(source, start..start + SLICE, complete)?;
             if let Some(cpu) = cpu {
@@ -217,17 +217,17 @@ impl Slices {
                 let Stage::Ports(report) = std::mem::replace(&mut self.stage, Stage::Idle) else { return Ok(()) };
                 let totals = Box::new(complete(source.state(time.start, *report)?));
                 let (parts, replies) = (std::mem::take(&mut self.parts), std::mem::take(&mut self.asked));
-                // The thread ends with this alone.
+                // The thread ends only when this is dropped.
                 let _ = self.keeper.send(Copied { parts, totals, replies });
             }
         }
         Ok(())
     }
 
-    /// The state now, at once: nothing is to be carried any more.
+    /// The present state at once, when no more traffic is carried.
     ///
     /// # Errors
-    /// A refused system call; the thread that keeps the copies has gone.
+    /// A refused system call; the thread that keeps the copies is gone.
     pub(crate) fn finish(
         mut self,
         source: &mut impl Source,
@@ -246,7 +246,7 @@ impl Slices {
     }
 }
 
-/// Keeps the copies, and makes the state from them after each collection. Gives the parts back, empty.
+/// Keeps the copies, and makes the state from them after each collection. Returns the parts, empty.
 fn keep(collections: &mpsc::Receiver<Copied>, back: &mpsc::Sender<Vec<Part>>) {
     let mut collected = Collected::default();
     for Copied { mut parts, totals, replies } in collections {
@@ -323,14 +323,14 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_while_a_collection_goes_on_gets_a_later_state() {
+    fn a_request_during_a_collection_gets_a_later_state() {
         let ((mut manager, other), mut slices) = (manager(), Slices::start().expect("room for a thread"));
         assert!(slices.deadline().is_none());
         let first = ask(&mut slices);
         while matches!(slices.stage, Stage::Idle) {
             slices.advance(&mut manager, |totals| totals).expect("nothing is refused");
         }
-        // The first station is copied.
+        // The first station is copied already.
         manager.handle_observation(Instant::ZERO, Observation::StationRate { mac: mac(0), rate: other });
         let later = [ask(&mut slices), ask(&mut slices)];
         advance_to_end(&mut slices, &mut manager);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_state_is_complete_and_whoever_waits_gets_one() {
+    fn the_last_state_is_complete_and_each_waiting_request_gets_one() {
         let ((mut manager, _), mut slices) = (manager(), Slices::start().expect("room for a thread"));
         let waiting = ask(&mut slices);
         let last = slices.finish(&mut manager, |totals| totals).expect("nothing is refused");

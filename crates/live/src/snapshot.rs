@@ -1,4 +1,4 @@
-//! A packet loop's snapshot: raw numbers, from which the threads that serve others compute the status.
+//! A packet loop's snapshot: raw numbers, from which the management plane computes the status.
 
 use evenair_api::causes::lost;
 use evenair_api::{
@@ -9,20 +9,20 @@ use evenair_manager::{Counters, Report};
 use evenair_telemetry::Health;
 use evenair_units::{Instant, Span};
 
-/// What a packet loop counts, or several together.
+/// Snapshot of a packet loop, or of several together.
 #[derive(Clone)]
 pub struct Snapshot {
     /// The manager's report.
     pub report: Report,
-    /// Packets are looked at that the bridge carries.
+    /// Whether packets that the bridge carries are observed.
     pub observing: bool,
     /// Packets by kind.
     pub kinds: Kinds,
-    /// Copies of such packets: taken, let go.
+    /// Copies of observed packets: received, released.
     pub copied: (u64, u64),
     /// Who carries the traffic.
     pub carrier: Carrier,
-    /// Whether the bridge can.
+    /// Whether the bridge can carry the traffic.
     pub fail_open: FailOpenStatus,
     /// Seconds since the ports were opened.
     pub uptime_s: f64,
@@ -32,33 +32,33 @@ pub struct Snapshot {
     pub wire: PortStatus,
     /// Segments that super-packets were cut into, beyond one each.
     pub more_segments: u64,
-    /// Packets that may be counted as taken and not yet be out of the rings, and the other way round, because the ring
-    /// gets a packet before the gate counts it. None while the bridge carries the traffic.
+    /// Packets that may be counted as taken and not have left the rings yet, at most; and the other way round, because
+    /// the ring gets a packet before the gate counts it. Zero while the bridge carries the traffic.
     pub underway: (u64, u64),
     /// Packets queued to be sent.
     pub sending: u64,
-    /// Probes that the box has sent, or queued to be sent.
+    /// Probes that the box has sent or queued.
     pub probes: u64,
     /// Packet memory.
     pub pool: PoolStatus,
-    /// Lapses of the lease.
+    /// Expiries of the lease.
     pub hold: HoldStatus,
-    /// How late deadlines of the manager were met.
+    /// Lateness at the manager's deadlines.
     pub pacing: PacingStatus,
-    /// The recording, where there is one.
+    /// The recording, if there is one.
     pub recording: Option<RecordingStatus>,
-    /// How each source of telemetry does.
+    /// State of each telemetry source.
     pub telemetry: Vec<Health>,
     /// CPU time of the loop.
     pub cpu: Span,
-    /// Where it is of several loops, each of them.
+    /// State of each loop, if there are several.
     pub shards: Vec<ShardStatus>,
     /// When the totals were counted.
     pub now: Instant,
 }
 
 impl Snapshot {
-    /// That of a loop that has carried nothing, with this report.
+    /// A snapshot of a loop that has carried nothing, with this report.
     pub fn new(report: Report, now: Instant) -> Self {
         Self {
             report,
@@ -112,7 +112,7 @@ impl Snapshot {
     }
 }
 
-/// A state to test with.
+/// A snapshot for tests.
 #[cfg(test)]
 pub(crate) mod tests_support {
     use evenair_api::causes::{LossReason, Losses};
@@ -122,7 +122,7 @@ pub(crate) mod tests_support {
 
     use super::*;
 
-    /// 100 packets came out of the rings or were lost at them; this many were taken. One station is known.
+    /// 100 packets came out of the rings or were lost at them; `taken` were taken. One station is known.
     pub(crate) fn snapshot_of(taken: u64, underway: (u64, u64)) -> Snapshot {
         let mut config = Config::new(Phy::default_for(Standard::Dot11g));
         let (mac, rate) = (MacAddr([2, 0, 0, 0, 0, 1]), config.default_rate);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_count_as_what_they_were_copied_from() {
+    fn copies_count_as_the_packets_they_were_copied_from() {
         let mut snapshot = snapshot_of(70, (0, 0));
         snapshot.copied = (30, 30);
         assert!(!snapshot.packets().conserved, "what was let go as a copy was not sent");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_date_is_accounted_for() {
+    fn outdated_packets_are_accounted_for() {
         let mut snapshot = snapshot_of(105, (0, 0));
         snapshot.wlan.losses[LossReason::Stale] = 5;
         snapshot.wire.losses[LossReason::StaleReleased] = 2;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_lost_between_gate_and_ring_is_noticed() {
+    fn a_packet_lost_between_gate_and_ring_is_detected() {
         let none = (0, 0);
         assert!(conserved(100, none) && !conserved(101, none) && !conserved(99, none), "the rings are empty");
         assert!(conserved(108, (8, 1)) && !conserved(109, (8, 1)), "the rings hold eight at most");

@@ -9,12 +9,12 @@ use evenair_sys::fail_open::FailOpenGate;
 use evenair_units::{Instant, Span};
 use tracing::warn;
 
-/// How long the lease lasts after the loop's last renewal.
+/// Time for which the lease lasts after the loop's last renewal.
 pub const LEASE: Span = Span::from_millis(50);
-/// How often the loop renews it, at least.
+/// Longest time between two renewals by the loop.
 pub const HEARTBEAT: Span = Span::from_millis(10);
-/// How much of the lease may have passed before a round renews it: a write in each round would take the word's cache line from
-/// the processors whose programs read it for each packet.
+/// Part of the lease that may pass before a round renews it: a write in each round would take the cache line of the lease from the
+/// processors whose programs read it for each packet.
 const RENEW: Span = Span::from_millis(1);
 const GRACE: Span = Span::from_millis(5);
 const RELEASE_POLL: Span = Span::from_millis(1);
@@ -65,32 +65,31 @@ impl Switchover {
         self.expiries
     }
 
-    /// Whether the lease has expired, so that the bridge carries the traffic: what the box still has of it is out of date.
+    /// Whether the lease has expired, so that the bridge carries the traffic and packets that the box still has are outdated.
     pub fn has_expired(&self, now: Instant) -> bool {
         self.data_path != DataPath::Bridge && now > self.until
     }
 
-    /// Whether all that the bridge carried before the lease was acquired has left the machine's receive path: packets taken on
-    /// a shorter way do not overtake it any more.
+    /// Whether all packets that the bridge carried before the lease was acquired have left the machine's receive path, so that packets
+    /// taken on a shorter path do not overtake them.
     pub fn is_clear(&self, now: Instant) -> bool {
         self.data_path == DataPath::Bridge || now >= self.since + GRACE
     }
 
-    /// AfXdpPath packets wait until then.
+    /// When packets of the AF_XDP path may be taken.
     fn clear_at(&self, now: Instant) -> Option<Instant> {
         (!self.is_clear(now)).then(|| self.since + GRACE)
     }
 
-    /// From now on the box carries the traffic.
+    /// Acquires the lease: the box carries the traffic from now on.
     pub fn acquire(&mut self, now: Instant) {
         (self.until, self.since) = (now + LEASE, now);
         self.gate.acquire((now + LEASE).as_nanos());
         self.data_path = DataPath::Box;
     }
 
-    /// The loop is about to do a piece of work that takes up to `longest`, in which it does not renew the lease: the lease
-    /// stays in force for so much longer, until [`Self::step`] is called. The bridge takes over so much later if the box hangs
-    /// or is stopped in just that piece of work; one that is killed lets go at once, as ever.
+    /// Extends the lease for work that takes up to `longest` and does not renew it, until [`Self::step`] is called. The bridge takes over
+    /// later by that time if the box hangs or is stopped during this work; a killed box loses the lease at once in any case.
     pub fn extend(&mut self, now: Instant, longest: Span) {
         if self.data_path != DataPath::Bridge {
             self.renew(now, now + LEASE + longest);
@@ -107,7 +106,7 @@ impl Switchover {
         }
     }
 
-    /// Begins to give the traffic back. To be called when nothing is held and nothing waits to be sent.
+    /// Begins to release the traffic. To be called when no packet is held and none waits to be sent.
     pub fn release(&mut self) {
         if self.data_path == DataPath::Box {
             self.gate.release();
@@ -115,8 +114,8 @@ impl Switchover {
         }
     }
 
-    /// To be called in every round of the loop, after it has sent what it could. `drained`: the lease is being released, and
-    /// both ports have given back all they took. Returns whether the bridge has just taken over.
+    /// To be called in every round of the loop, after sending. `drained`: the lease is being released, and both ports have given back all
+    /// that they took. Returns whether the bridge has just taken over.
     pub fn step(&mut self, now: Instant, drained: bool) -> bool {
         if self.data_path == DataPath::Bridge {
             return false;
@@ -138,7 +137,7 @@ impl Switchover {
         true
     }
 
-    /// When [`Self::step`] must be called again at the latest.
+    /// Latest time of the next call of [`Self::step`].
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let renewal = match self.data_path {
             DataPath::Bridge => None,

@@ -1,5 +1,5 @@
-//! What a packet costs the manager alone, without input and output, by the number of stations: each has packets held all
-//! the time, one comes for each that goes, and the stations take turns in an order that memory does not have them in.
+//! CPU time of the manager alone for a packet, without input and output, by the number of stations: each has packets held all the time,
+//! one arrives for each that leaves, and the stations take turns in another order than in memory.
 //!
 //! `cargo run --release -p evenair-manager --example stations -- [tree|flows|tcp] [rounds] [stations[/active]...]`
 //!
@@ -22,22 +22,22 @@ use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMe
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
 use evenair_wifi::{Phy, Standard};
 
-/// Packets that are held of all stations together, but at least two for each.
+/// Packets held for all stations together, but at least two for each.
 const BACKLOG: usize = 14_000;
-/// No multiple of any number of stations here.
+/// Step from station to station; not a multiple of any number of stations here.
 const STRIDE: usize = 7_919;
 const IP_LEN: Bytes = Bytes(1_500);
 /// Time between two packets: 200,000 a second.
 const APART: Span = Span::from_micros(5);
-/// Packets that come at once, as out of a ring.
+/// Packets that arrive at once, as from a ring.
 const BATCH: usize = 32;
-/// As the box collects its state: `crates/live/src/slices.rs`.
+/// Collection of the state as in the box: `crates/live/src/slices.rs`.
 const SLICE: time::Duration = time::Duration::from_micros(30);
 const SLICES_APART: Span = Span::from_micros(250);
 const COLLECTIONS_APART: Span = Span::from_secs(1);
 const AT_ONCE: usize = 8;
 const MOST_FLOWS: usize = 1000;
-/// Packets in a round, some seconds' worth, so that what is done every second is part of it.
+/// Packets in a round: some seconds of traffic, so that periodic work is part of it.
 const PACKETS: usize = 600_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,29 +53,29 @@ struct Bench {
     stations: usize,
     at: usize,
     load: Load,
-    /// By station: the sequence number that comes next, and the packets released to it.
+    /// By station: the next sequence number, and the packets released to it.
     seq: Vec<u32>,
     longest_tick: time::Duration,
-    /// What the manager took to take another configuration over.
+    /// Time that the manager took to apply another configuration.
     reload: time::Duration,
     reports: Reports,
 }
 
-/// What reports take of the loop.
+/// Time that reports take from the loop.
 struct Reports {
     collection: Option<Collection>,
     collected: Collected,
     parts: Vec<Part>,
     next_slice: Instant,
     next_collection: Instant,
-    /// In this round.
+    /// The longest slice of this round.
     longest: time::Duration,
-    /// Of this collection so far, and of the last one: the first one after a reload has all stations.
+    /// Time of this collection so far, and of the last one: the first one after a reload has all stations.
     taken: Taken,
     last: Taken,
 }
 
-/// What a collection took: all slices together, and how many.
+/// Time of a collection: sum of its slices, and their number.
 #[derive(Clone, Copy)]
 struct Taken {
     sum: time::Duration,
@@ -159,7 +159,7 @@ fn station(n: usize) -> Host {
 }
 
 impl Bench {
-    /// With so many stations, of which the first `stations` have traffic.
+    /// A manager with so many stations, of which the first `stations` have traffic.
     fn new(load: Load, known: usize, stations: usize) -> Self {
         let mut manager = Manager::new(config(load, stations), Instant::ZERO);
         manager.handle_command(Instant::ZERO, Command::Insert);
@@ -167,7 +167,7 @@ impl Bench {
         let (longest_tick, reload) = (time::Duration::ZERO, time::Duration::MAX);
         let reports = Reports::new();
         let mut this = Self { manager, now: Instant::ZERO, stations, at: 0, load, seq, longest_tick, reload, reports };
-        // Each is heard once: packets for stations that were never heard share a queue.
+        // Each station is heard once: packets for unheard stations share a queue.
         (0..known).for_each(|n| this.speak(n));
         let backlog = (BACKLOG / stations).clamp(2, 1_000) * stations;
         for _ in 0..backlog {
@@ -176,7 +176,7 @@ impl Bench {
         this
     }
 
-    /// A packet of this station comes from the WLAN.
+    /// A packet from this station arrives from the WLAN.
     fn speak(&mut self, n: usize) {
         let transport = Transport::Udp { src_port: 5_001, dst_port: 5_000 };
         let meta = packet(Port::Wlan, station(n), SERVER, transport, Bytes(60));
@@ -184,7 +184,7 @@ impl Bench {
         self.drain();
     }
 
-    /// Another configuration, with all that is held: the same, but for the limit of a queue.
+    /// Reloads the same configuration, except for the limit of a queue, with all packets held.
     fn reload(&mut self) {
         let mut config = config(self.load, self.stations);
         config.queue_limit = Limit::Packets((BACKLOG / self.stations).clamp(2, 1_000) as u32 + 1);
@@ -194,7 +194,7 @@ impl Bench {
         self.drain();
     }
 
-    /// The packet that comes so many packets from now.
+    /// The packet that arrives so many packets from now.
     fn upcoming(&self, ahead: usize) -> PacketMeta {
         let host = station((self.at + (ahead + 1) * STRIDE) % self.stations);
         let transport = match self.load {
@@ -204,11 +204,11 @@ impl Bench {
         packet(Port::Wire, SERVER, host, transport, IP_LEN)
     }
 
-    /// A packet for the next station comes from the wire; what goes is counted.
+    /// A packet for the next station arrives from the wire; counts the released ones.
     fn arrive(&mut self) -> usize {
         self.at = (self.at + STRIDE) % self.stations;
         let host = station(self.at);
-        // Only where it is used: to look it up takes time, too.
+        // Only where it is used, since the lookup takes time.
         let seq = if self.load == Load::Tcp { self.seq[self.at] } else { 0 };
         let transport = match self.load {
             Load::Tcp => {
@@ -233,7 +233,7 @@ impl Bench {
         core::iter::from_fn(|| self.manager.poll_output()).filter(|o| matches!(o, Output::Release { .. })).count()
     }
 
-    /// CPU time for each packet that came, in nanoseconds.
+    /// CPU time for each packet that arrived, in nanoseconds.
     fn round(&mut self) -> f64 {
         self.longest_tick = time::Duration::ZERO;
         self.reports.longest = time::Duration::ZERO;
@@ -283,7 +283,7 @@ fn tcp(src_port: u16, dst_port: u16, seq: u32, ack: u32, payload: Bytes) -> TcpM
     }
 }
 
-/// Where a packet comes from, or goes.
+/// A source or destination of packets.
 #[derive(Clone, Copy)]
 struct Host {
     mac: MacAddr,
@@ -342,7 +342,7 @@ fn number(word: &str) -> usize {
     word.parse().unwrap_or_else(|_| panic!("{word}: not a number"))
 }
 
-/// Of "4096/1000", or of "256": as many are active.
+/// The numbers in "4096/1000"; with "256" all are active.
 fn known_and_active(word: &str) -> (usize, usize) {
     let (known, active) = word.split_once('/').unwrap_or((word, word));
     let (known, active) = (number(known), number(active));
@@ -350,7 +350,7 @@ fn known_and_active(word: &str) -> (usize, usize) {
     (known, active)
 }
 
-/// The least of all rounds.
+/// The minimum of all rounds.
 struct Measured {
     bench: Bench,
     known: usize,

@@ -25,20 +25,20 @@ use rate_classes::RateClasses;
 
 use shared::SharedAccesses;
 
-/// See the module.
+/// The airtime model of one PHY; see the module.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeModel {
     phy: Phy,
     shape: TcpShape,
     classes: RateClasses,
-    /// What an access of one packet takes beside its DATA frame, at each rate of DSSS or OFDM.
+    /// Airtime of a single-packet access apart from its DATA frame, for each rate of DSSS or OFDM.
     around: Vec<Around>,
-    /// What packets cost that share accesses; `None` up to 802.11g.
+    /// Airtime of packets that share accesses (802.11n and later); `None` up to 802.11g.
     shared: Option<SharedAccesses>,
 }
 
-/// Airtime of all of an access at a rate but its DATA frame: DIFS, mean back-off, ACK, and what RTS and CTS add. They are the same for
-/// each packet, and to look for the rate of answers takes longer than all the rest.
+/// Airtime of an access at one rate without its DATA frame: DIFS, mean back-off, ACK, and RTS and CTS. It is the same for each packet and
+/// computed once, since finding the rate of the ACK takes longer than all the rest.
 #[derive(Clone, Copy, Debug)]
 struct Around {
     rate: PhyRate,
@@ -53,18 +53,18 @@ impl Around {
     }
 }
 
-/// The models of all contention domains. There is one for each PHY, so that their number does not grow with that of the domains.
+/// The airtime models of all contention domains: one for each PHY, so that their number does not grow with the number of domains.
 #[derive(Clone, Debug)]
 pub(crate) struct AirtimeModels {
-    /// Modes of stations beside the rate classes; as many as there are modes at most.
+    /// Modes of stations beside the rate classes; at most as many as there are modes.
     noted: BTreeSet<PhyRate>,
-    /// That of the configuration's own PHY first.
+    /// One model for each PHY; that of the configuration's own PHY first.
     distinct: Vec<AirtimeModel>,
-    /// By configured domain. Those that are learned have the first model.
+    /// Model of each configured domain. Learned domains have the first model.
     of_domain: Vec<ModelId>,
 }
 
-/// The airtime of releases, as it is charged and as the pacer counts it.
+/// Airtime of releases, counted twice: as charged, and as the pacer counts it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) charged: Span,
@@ -72,12 +72,12 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// A time as the pacer counts it, as it would be charged.
+    /// Converts a time as the pacer counts it to charged airtime.
     pub(crate) fn to_charged(self, paced: Span) -> Span {
         if self.paced == Span::ZERO { paced } else { paced.mul_div(self.charged.as_nanos(), self.paced.as_nanos()) }
     }
 
-    /// A time as it would be charged, as the pacer counts it.
+    /// Converts charged airtime to a time as the pacer counts it.
     pub(crate) fn to_paced(self, charged: Span) -> Span {
         if self.charged == Span::ZERO {
             charged
@@ -103,7 +103,7 @@ impl AirtimeModel {
         Self { phy, shape, classes, around, shared }
     }
 
-    /// Packets to and from stations at this rate are to be charged from now on.
+    /// Prepares the cost of packets to and from stations at this rate.
     fn note(&mut self, rate: PhyRate) {
         if self.classes.has(rate)
             && let Some(shared) = &mut self.shared
@@ -116,7 +116,7 @@ impl AirtimeModel {
         self.phy.standard()
     }
 
-    /// C_i.
+    /// C_i, in IP-level bits per second: full-size packets to one station at this rate, and the packets that they cause.
     pub(crate) fn capacity(&self, rate: PhyRate) -> BitRate {
         match &self.shared {
             Some(shared) => shared.capacity(rate),
@@ -124,7 +124,7 @@ impl AirtimeModel {
         }
     }
 
-    /// Airtime of a packet and what it causes, to and from a station at `rate`. For a full-size packet this is `l/C_i`.
+    /// Airtime of a packet and of the packets that it causes, to and from a station at `rate`. For a full-size packet this is `l/C_i`.
     pub(crate) fn airtime(&self, cost: &PacketCost, rate: PhyRate) -> Span {
         if let Some(shared) = &self.shared {
             return shared.airtime(cost, rate);
@@ -133,7 +133,7 @@ impl AirtimeModel {
         cost.0.iter().filter(|p| p.milli > 0).map(airtime).sum()
     }
 
-    /// Airtime of one packet of many, to or from a station, without what it causes.
+    /// Airtime of one packet of many to or from a station, without the packets that it causes.
     pub(crate) fn packet_airtime(&self, ip_len: Bytes, rate: PhyRate) -> Span {
         if let Some(shared) = &self.shared {
             return shared.airtime(&PacketCost::alone(Packets::one(ip_len)), rate);
@@ -141,7 +141,7 @@ impl AirtimeModel {
         self.access(ip_len, rate)
     }
 
-    /// The same of a packet that is known to share its access with no other.
+    /// Airtime of a packet to or from a station that is known to share its access with no other.
     pub(crate) fn lone_airtime(&self, ip_len: Bytes, rate: PhyRate) -> Span {
         if let Some(shared) = &self.shared {
             return shared.alone(ip_len, rate);
@@ -149,7 +149,7 @@ impl AirtimeModel {
         self.access(ip_len, rate)
     }
 
-    /// An access with one packet, as before 802.11n.
+    /// Airtime of an access with one packet, as before 802.11n.
     fn access(&self, ip_len: Bytes, rate: PhyRate) -> Span {
         let rts = self.shape.rts_threshold.is_some_and(|threshold| ip_len > threshold);
         let Some(around) = self.around.iter().find(|around| around.rate == rate) else {
@@ -163,7 +163,7 @@ impl AirtimeModel {
         &self.classes
     }
 
-    /// The usual ones of them, slowest first.
+    /// The usual rate classes, slowest first.
     pub(crate) fn rates(&self) -> &[PhyRate] {
         self.classes.usual()
     }
@@ -190,7 +190,7 @@ impl AirtimeModel {
         airtimes.min().expect("every standard has rates")
     }
 
-    /// The same of a packet that shares its access with no other.
+    /// Airtime of a packet that shares its access with no other, at the rate at which that is shortest.
     pub(crate) fn shortest_lone_airtime(&self, ip_len: Bytes) -> Span {
         let airtimes = self.rates().iter().map(|&rate| self.lone_airtime(ip_len, rate));
         airtimes.min().expect("every standard has rates")
@@ -203,9 +203,9 @@ impl AirtimeModel {
 }
 
 impl AirtimeModels {
-    /// Of a checked configuration, whose access points are those of the table.
+    /// Models of a checked configuration whose access points are those of the table.
     ///
-    /// `phy`: of the access points that name no standard of their own; `rts_threshold`: of all.
+    /// `phy`: PHY of the access points that name no standard; `rts_threshold`: applies to all access points.
     pub(crate) fn new(phy: &Phy, rts_threshold: Option<Bytes>, access_points: &[AccessPoint], table: &Table) -> Self {
         let mut this = Self {
             noted: BTreeSet::new(),
@@ -219,19 +219,19 @@ impl AirtimeModels {
         this
     }
 
-    /// Stations may be at this rate from now on: computes once what it costs in the domains that have it.
+    /// Prepares the cost of packets at this rate, once, in each model that has it.
     pub(crate) fn note(&mut self, rate: PhyRate) {
         if rate.mode().is_some() && self.noted.insert(rate) {
             self.distinct.iter_mut().for_each(|model| model.note(rate));
         }
     }
 
-    /// The modes that were noted in other models.
+    /// Notes all modes that were noted in other models.
     pub(crate) fn note_those_of(&mut self, others: &Self) {
         others.noted.iter().for_each(|&rate| self.note(rate));
     }
 
-    /// The number of the model of a standard, which is made if it is the first one.
+    /// The number of the model of a standard; adds the model if there is none yet.
     fn model_for(&mut self, standard: Standard, rts_threshold: Option<Bytes>) -> ModelId {
         let known = self.distinct.iter().position(|model| model.phy.standard() == standard);
         let at = known.unwrap_or_else(|| {
@@ -241,18 +241,18 @@ impl AirtimeModels {
         ModelId(u8::try_from(at).expect("there are few standards"))
     }
 
-    /// Which model a domain has.
+    /// The model of a domain.
     pub(crate) fn id(&self, domain: DomainId) -> ModelId {
         self.of_domain.get(domain.index()).copied().unwrap_or(ModelId::DEFAULT)
     }
 
-    /// Whether each domain has the model of the same number.
+    /// Whether each domain has a model of the same number in both.
     pub(crate) fn has_domains_of(&self, other: &Self) -> bool {
         let domains = self.of_domain.len().max(other.of_domain.len());
         (0..domains).map(DomainId::at).all(|domain| self.id(domain) == other.id(domain))
     }
 
-    /// All of them, by number.
+    /// All models with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (ModelId, &AirtimeModel)> {
         (0..).map(ModelId).zip(&self.distinct)
     }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn broadcasts_are_dear() {
+    fn a_broadcast_takes_longer_than_a_unicast_packet() {
         let model = AirtimeModel::new(adwiser_80211b(), None);
         let [_, _, _, fastest] = adwiser_80211b().standard().rates() else { panic!("four rates") };
         assert!(model.broadcast_airtime(Bytes(1000)) > model.packet_airtime(Bytes(1000), *fastest) * 2);

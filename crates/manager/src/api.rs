@@ -23,13 +23,13 @@ use crate::{
 /// What the operator asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Command {
-    /// Start to manage.
+    /// Start to hold packets.
     #[n(0)]
     Insert,
-    /// Stop to manage, after the queues have drained.
+    /// Stop to hold packets, after the queues have drained.
     #[n(1)]
     Bypass,
-    /// Replace the configuration. A wrong one is refused whole, with [`Event::ConfigRefused`].
+    /// Replace the configuration. A wrong one is refused as a whole, with [`Event::ConfigRefused`].
     #[n(2)]
     Reconfigure(#[n(0)] alloc::boxed::Box<Config>),
 }
@@ -47,65 +47,64 @@ pub enum Observation {
         #[n(1)]
         rate: PhyRate,
     },
-    /// How many packets an access point has lost so far toward its stations, as SNMP reports it: a total since any
-    /// time. Without such reports, the manager infers losses from retransmissions.
+    /// Packets that an access point has lost toward its stations, as SNMP reports it: a total since any time. Without such reports, the
+    /// manager infers losses from retransmissions.
     #[n(1)]
     AccessPointLosses {
         /// Any MAC address that names the access point.
         #[n(0)]
         access_point: MacAddr,
-        /// The total.
+        /// Packets lost so far.
         #[n(1)]
         total: u64,
     },
     /// A telemetry report about a station, right or wrong: the manager checks it, and forgets it when it expires.
     #[n(2)]
     RateReport(#[n(0)] RateReport),
-    /// The bridge has carried so much. Has no effect: what left by a port may have been dropped behind it. In old
+    /// Traffic that the bridge has carried. Has no effect, since packets that left by a port may have been dropped behind it. In old
     /// recordings.
     #[n(3)]
     Bridged {
-        /// IP-level bytes that crossed the port of the access points, both ways,
+        /// IP-level bytes that crossed the port of the access points, both ways.
         #[n(0)]
         carried: Bytes,
-        /// in this time.
+        /// Time in which they crossed it.
         #[n(1)]
         elapsed: Span,
     },
-    /// A station is in this network now.
+    /// The network that a station is in.
     #[n(4)]
     StationNetwork {
         /// Its MAC address.
         #[n(0)]
         mac: MacAddr,
-        /// The network's name; `None`: it is not known any more.
+        /// The network's name; `None`: unknown again.
         #[n(1)]
         ssid: Option<Label>,
     },
-    /// A station belongs to this group of the operator's: of its user, its kind, its payment.
+    /// The operator's group of a station: of its user, its kind, its payment.
     #[n(5)]
     StationGroup {
         /// Its MAC address.
         #[n(0)]
         mac: MacAddr,
-        /// The group's name; `None`: to none.
+        /// The group's name; `None`: it is in no group.
         #[n(1)]
         group: Option<Label>,
     },
-    /// A station is at this access point now. Its held packets move along if that is in another contention domain.
-    /// Ignored if the VLAN of the station's frames identifies its access point.
+    /// The access point that a station is at. Its held packets move along if that is in another contention domain. Ignored if the VLAN of
+    /// the station's frames identifies its access point.
     #[n(6)]
     StationAt {
         /// Its MAC address.
         #[n(0)]
         mac: MacAddr,
-        /// The access point, by a name or by its radio; `None`: it is not known any more. One that is not configured
-        /// counts as `None`, until a later configuration has it.
+        /// The access point, by a name or by its radio; `None`: unknown again. One that is not configured counts as `None`, until a later
+        /// configuration has it.
         #[n(1)]
         place: Option<Place>,
     },
-    /// A station has left. What is known of it is forgotten; packets held for it are still released in turn, because
-    /// it may only have roamed.
+    /// A station has left. Its state is forgotten; packets held for it are still released in turn, because it may only have roamed.
     #[n(7)]
     StationGone {
         /// Its MAC address.
@@ -133,17 +132,17 @@ pub enum Output<P> {
         /// Why.
         reason: DropReason,
     },
-    /// Send a probe now, from the configuration's [`ProbeConfig::source`](crate::ProbeConfig): to this station and for this
-    /// address of its, of version 4 an ARP request with the sender's address 0.0.0.0, of version 6 a neighbour solicitation.
+    /// Send a probe now, from the configuration's [`ProbeConfig::source`](crate::ProbeConfig), to this station and for this address of it:
+    /// an ARP request with the sender's address 0.0.0.0 for version 4, a neighbour solicitation for version 6.
     Probe {
         /// The station's MAC address, to which the frame goes.
         station: MacAddr,
         /// The VLAN of the frame.
         vlan: Option<Vlan>,
-        /// The address that is asked for.
+        /// The address that the probe asks for.
         address: IpAddr,
     },
-    /// This packet answers a probe: it has arrived, and is sent nowhere.
+    /// Discard this packet: it answers a probe, and ends here.
     Consume {
         /// The packet.
         packet: P,
@@ -157,63 +156,63 @@ pub enum Output<P> {
 pub enum Event {
     /// The manager is now in this mode.
     ModeChanged(Mode),
-    /// A new configuration was not taken.
+    /// A new configuration was refused.
     ConfigRefused(ConfigError),
-    /// An observation was not taken: the PHY does not have the rate, the address is a group address, or there are too
-    /// many stations or access points.
+    /// An observation was refused: the PHY does not have the rate, the address is a group address, or there are too many stations or
+    /// access points.
     ObservationRefused(Observation),
     /// A station was seen that neither the configuration nor a report has named.
     StationLearned(MacAddr),
-    /// A station has begun (`true`) or ceased to take more than its share of the medium as an unresponsive sender: a
-    /// flood without acknowledgments. Its other traffic pays for it.
+    /// A station has begun (`true`) or ceased to take more than its share of the medium as an unresponsive sender: a flood without
+    /// acknowledgments. Its other traffic pays for it.
     StationOverShare {
         /// The station.
         mac: MacAddr,
-        /// It has begun.
+        /// Whether it has begun.
         over: bool,
     },
     /// The WLAN carried much less than before while packets waited: the harm guard has taken a step.
     Guard {
         /// The contention domain.
         domain: Label,
-        /// What it did.
+        /// What the guard did.
         step: GuardStep,
-        /// IP-level bits per second that were carried before,
+        /// Bits per second at IP level carried without holding packets.
         before: BitRate,
-        /// and while packets were held.
+        /// Bits per second at IP level carried while packets were held.
         held: BitRate,
     },
-    /// Stations are in other contention domains, by the reported channels of access points.
+    /// The contention domains, as learned from the reported channels of access points, have changed.
     DomainsChanged {
         /// Channels that are a domain each; zero: all stations are in one domain.
         channels: usize,
     },
-    /// Frames to groups exceeded their share of the medium, and some were dropped: at first, and then once a minute.
+    /// Frames to groups exceeded their share of the medium, and some were dropped. At most one event a minute.
     GroupLimited {
         /// The contention domain.
         domain: Label,
         /// The group of the dropped frame.
         group: MacAddr,
-        /// Who sent it.
+        /// Sender of that frame.
         sender: MacAddr,
     },
     /// The observed traffic contradicts the reported rate of a station: the rate is not used for a while.
     ReportContradicted {
         /// The station.
         mac: MacAddr,
-        /// The rate that it was taken to have.
+        /// The rate that it was taken to have; `None`: unknown.
         rate: Option<PhyRate>,
     },
     /// A station or a wired host claims an address that another, present one uses. The claim is not accepted.
     AddressContested {
         /// The address.
         address: IpAddr,
-        /// Whose it is.
+        /// The host that uses the address.
         holder: MacAddr,
-        /// Who claims it.
+        /// The host that claims it.
         claimant: MacAddr,
     },
-    /// A call was found and admitted: it has strict priority from now on.
+    /// A call was detected and admitted: it has strict priority from now on.
     CallAdmitted {
         /// Its station.
         station: MacAddr,
@@ -222,7 +221,7 @@ pub enum Event {
         /// Its codec, as far as its rate identifies it.
         codec: Codec,
     },
-    /// A call was found and refused: it exceeds a limit, and gets no priority.
+    /// A call was detected and refused: it exceeds a limit, and gets no priority.
     CallRefused {
         /// Its station.
         station: MacAddr,
@@ -230,7 +229,7 @@ pub enum Event {
         peer: IpAddr,
         /// Its codec, as far as its rate identifies it.
         codec: Codec,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
     /// A call has moved to another contention domain with its station, and keeps its priority there.
@@ -241,10 +240,9 @@ pub enum Event {
         peer: IpAddr,
         /// Its codec, as far as its rate identifies it.
         codec: Codec,
-        /// The medium.
+        /// The new contention domain.
         domain: Label,
-        /// Why it would have been refused had it begun there. It is not cut off for that; others are refused until
-        /// there is room.
+        /// Why a call that begins there would be refused. This one is not cut off; others are refused until there is room.
         over: Option<Refusal>,
     },
     /// A call has been silent for long, or turned out to be something else.
@@ -255,18 +253,18 @@ pub enum Event {
         peer: IpAddr,
         /// Its codec, as far as its rate identifies it.
         codec: Codec,
-        /// It went first.
+        /// Whether it had strict priority.
         admitted: bool,
-        /// How long it lasted, since it was found.
+        /// Duration since it was detected.
         lasted: Span,
-        /// How it was heard: to the station, from it.
+        /// Quality of speech: to the station, from it.
         speech: alloc::boxed::Box<[SpeechReport; 2]>,
     },
     /// The controller has set another service rate, or C* has changed.
     RateChanged {
-        /// C.
+        /// Service rate C.
         service_rate: BitRate,
-        /// C*.
+        /// Capacity C*.
         capacity: BitRate,
     },
 }
@@ -274,22 +272,22 @@ pub enum Event {
 /// Whether packets are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Packets pass straight through; connections are watched.
+    /// Packets pass straight through; flow statistics are kept.
     Bypassed,
     /// Packets toward the WLAN are held and released in turn.
     Inserted,
-    /// As inserted, until the queues are empty.
+    /// As [`Mode::Inserted`], until the queues are empty.
     Draining,
 }
 
 /// Why a manager wants to be called at its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The virtual server will be free, and a packet waits for it.
+    /// A packet waits, and may be released then.
     Release,
     /// The drain limit ends.
     DrainLimit,
-    /// The service rate or the upload limit is to be evaluated, and old connections are to be forgotten.
+    /// An interval of the controller ends: service rate and upload limit are evaluated, and old connections forgotten.
     Tick,
 }
 
@@ -309,7 +307,7 @@ pub struct Report {
     pub domains: Vec<DomainReport>,
     /// Stations, by MAC address.
     pub stations: Vec<StationReport>,
-    /// Stations that are known, be they in the list or not.
+    /// Stations known, whether in the list or not.
     pub stations_known: usize,
     /// Flows, by key.
     pub flows: Vec<FlowReport>,
@@ -318,18 +316,17 @@ pub struct Report {
     pub classes: Vec<ClassReport>,
     /// Queues that hold packets.
     pub queues: Vec<QueueReport>,
-    /// The hops that packets wait for, and for how long: the WLAN, and each direction of the Internet link, if
-    /// configured.
+    /// What packets wait for, and how long: the WLAN, and each direction of the Internet link, if configured.
     pub hops: Vec<HopReport>,
-    /// Calls that go on, the oldest first.
+    /// Ongoing calls, oldest first.
     pub calls: Vec<CallReport>,
-    /// Whether calls are looked for: the configuration has `voice`.
+    /// Whether the box detects calls: the configuration has `voice`.
     pub calls_watched: bool,
-    /// The control at the receiver, where there is one, or packets are still held for one that was.
+    /// Receiver control, if it is configured, or ACKs are still held from when it was.
     pub receiver: Option<ReceiverReport>,
-    /// The limit on uploads, where there is one.
+    /// The upload limiter, if configured.
     pub uplink: Option<UplinkReport>,
-    /// Telemetry reports about stations since the manager began.
+    /// Counts of telemetry reports since the manager began.
     pub rate_reports: ReportCounts,
     /// The harm guard.
     pub guard: GuardReport,
@@ -337,18 +334,18 @@ pub struct Report {
     pub counters: Counters,
 }
 
-/// A contention domain: one medium.
+/// A contention domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainReport {
     /// Its name.
     pub name: Label,
     /// Its configured access points; of a learned domain, those at which stations are reported, by their BSSIDs.
     pub access_points: Vec<Label>,
-    /// It is not configured, but learned from the reported channels of access points.
+    /// Whether it was learned from the reported channels of access points, and is not configured.
     pub learned: bool,
-    /// Stations that are known there.
+    /// Stations known there.
     pub stations: usize,
-    /// Stations that came to it from another one, since it was configured.
+    /// Stations that came from another domain, since this one was configured.
     pub roamed: u64,
     /// Service rate C.
     pub service_rate: BitRate,
@@ -356,14 +353,13 @@ pub struct DomainReport {
     pub capacity: BitRate,
     /// IP-level bits of flows seen to cross the medium per second, in the last interval of the controller.
     pub throughput: BitRate,
-    /// How many packets wait for it, and how long they waited.
+    /// Packets that wait for its medium, and how long they waited.
     pub hop: HopReport,
-    /// What control at the receiver does there, where that is asked for; ACKs that it holds are counted for all media
-    /// together.
+    /// Receiver control in this domain, if configured; held ACKs are counted for all domains together.
     pub receiver: Option<ReceiverReport>,
-    /// What the limit on uploads does there, where there is one.
+    /// The upload limiter of this domain, if configured.
     pub uplink: Option<UplinkReport>,
-    /// What was found of the way to the access points and back, where completions decide what may be released.
+    /// What completions show of the path to the access points and back, if the controller decides by them.
     pub path: Option<PathReport>,
     /// Frames to groups.
     pub groups: GroupReport,
@@ -382,37 +378,37 @@ pub struct PathReport {
     /// The part of what was released lately, by airtime, of which the traffic shows no completion, in thousandths. `None`: unknown,
     /// since no probes are configured.
     pub unacknowledged_permille: Option<u64>,
-    /// What probes do about that.
+    /// State of probing.
     pub probes: ProbeState,
 }
 
-/// What probes do in a contention domain.
+/// State of probing in a contention domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProbeState {
-    /// None may be sent.
+    /// No probes may be sent.
     #[default]
     Off,
-    /// None are needed: the traffic shows completions, or there is little of it.
+    /// No probes are needed: the traffic shows completions, or there is little of it.
     Idle,
-    /// Their answers show how far the access point's queue has come.
+    /// Replies to probes show how far the access point's queue has come.
     Used,
-    /// Answers did not wait behind what was released before: the access point answers in the stations' place, or queues by station
-    /// or flow. None are sent for a while.
+    /// Replies did not wait behind earlier releases: the access point answers in the stations' place, or queues by station or flow. No
+    /// probes are sent for a while.
     Disbelieved,
 }
 
-/// A class, with all below it. Totals are of all time since there was a class of this name.
+/// A policy class, with all classes below it. Totals count since there is a class of this name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassReport {
-    /// What the operator calls it; "other" for what is in none.
+    /// Name in the configuration; "other" for traffic in no class.
     pub name: String,
-    /// The class that it is in.
+    /// The class above it.
     pub parent: Option<ClassId>,
     /// Packets held, for the WLAN and for the Internet link.
     pub held: u32,
     /// IP-level bytes held.
     pub held_bytes: Bytes,
-    /// It has had what its ceiling allows, and waits.
+    /// Whether it has used what its ceiling allows, and waits.
     pub at_ceiling: bool,
     /// IP-level bytes released toward the WLAN.
     pub released: Bytes,
@@ -422,9 +418,9 @@ pub struct ClassReport {
     pub airtime: Span,
     /// Packets dropped.
     pub dropped: u64,
-    /// What was lost.
+    /// Lost packets.
     pub losses: Losses,
-    /// How long its packets took.
+    /// Latency of its packets.
     pub latency: Latency,
 }
 
@@ -437,36 +433,35 @@ pub struct CallReport {
     pub peer: IpAddr,
     /// Its codec, as far as its rate identifies it.
     pub codec: Codec,
-    /// Why it does not go first; `None`: it does.
+    /// Why it has no strict priority; `None`: it has.
     pub refused: Option<Refusal>,
-    /// When it was found.
+    /// When it was detected.
     pub since: Instant,
     /// Call quality at the station, as far as the box can measure it.
     pub to_station: SpeechReport,
-    /// How the station is heard.
+    /// Quality of the speech from the station.
     pub from_station: SpeechReport,
 }
 
-/// The control at the receiver.
+/// Receiver control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverReport {
-    /// TCP flows used lately whose latest window left lowered, as of the last tick.
+    /// TCP flows, used lately, whose latest window left lowered, as of the last tick.
     pub clamped_flows: u32,
-    /// TCP flows used lately and not closed, as of the last tick and with those that came since.
+    /// TCP flows, used lately and not closed: those of the last tick and those that began since.
     pub flows: u32,
-    /// The largest window that may be advertised now, in bytes; of a law that counts segments, for segments of 1460
-    /// bytes.
+    /// The largest window that may be advertised now, in bytes; for a law that counts segments, with segments of 1460 bytes.
     pub window: Option<Bytes>,
-    /// For how long ACKs that come now are held.
+    /// Time for which an ACK that arrives now is held.
     pub delay: Option<Span>,
-    /// Packets held: ACKs, and what waits behind them.
+    /// Packets held: ACKs, and packets behind them.
     pub held: u64,
-    /// Mean time that packets toward the WLAN were seen to wait in the access point lately: from the release of DATA to
-    /// their ACK, less what the medium takes for them.
+    /// Recent mean time that packets toward the WLAN waited in the access point: from the release of DATA to their ACK, less the medium
+    /// time that they take.
     pub ap_queueing: Option<Span>,
 }
 
-/// What packets wait for.
+/// What a packet waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Hop {
@@ -481,16 +476,16 @@ pub enum Hop {
     InternetUp,
 }
 
-/// One hop: how long packets waited in the box for it. Waits behind the box are not included.
+/// Time that packets waited in the box for one hop. Waits behind the box are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HopReport {
-    /// Which.
+    /// The hop.
     pub hop: Hop,
     /// Packets that wait now.
     pub held: u64,
-    /// Those that left in the last interval of the controller.
+    /// Packets that left in the last interval of the controller.
     pub recent: DelayReport,
-    /// All that left since the manager began or the link was configured.
+    /// Packets that left since the manager began or the link was configured.
     pub total: DelayReport,
 }
 
@@ -499,9 +494,9 @@ pub struct HopReport {
 pub enum RateSource {
     /// Reported by telemetry, or configured or set by the operator.
     Reported,
-    /// Inferred from the airtime that packets to the station really take, compared with packets to the others.
+    /// Inferred from the measured airtime of packets to the station, compared with packets to the others.
     Inferred,
-    /// The rate is the configured default.
+    /// Not known; the rate is the configured default.
     Unknown,
 }
 
@@ -510,13 +505,13 @@ pub enum RateSource {
 pub struct StationReport {
     /// Its MAC address.
     pub mac: MacAddr,
-    /// When this was so. Other parts of a report may be of other instants ([`Collection`](crate::Collection)).
+    /// Instant of this copy. Other parts of a report may be of other instants ([`Collection`](crate::Collection)).
     pub copied: Instant,
-    /// The place of its contention domain in the manager's list.
+    /// Index of its contention domain in [`Report::domains`].
     pub domain: usize,
-    /// The access point that it is at, as far as one of the configuration is known.
+    /// Its access point, if it is known and configured.
     pub access_point: Option<Label>,
-    /// Its last reported place, configured or not.
+    /// Its last reported access point, configured or not.
     pub reported_place: Option<Place>,
     /// The PHY rate that it is charged by. If its source is [`RateSource::Unknown`], that is the configured default, which says
     /// nothing about the station.
@@ -525,37 +520,37 @@ pub struct StationReport {
     pub rate_source: RateSource,
     /// C_i at that rate.
     pub capacity: BitRate,
-    /// The operator's weight.
+    /// Its configured weight.
     pub weight: u32,
-    /// It was learned from traffic, not configured.
+    /// Whether it was learned from traffic, and is not configured.
     pub learned: bool,
-    /// Its charged airtime since it was learned, in both directions: an estimate of the medium time that packets to
-    /// it and from it took: by the rate assumed of it, times what completions show the medium to take for that.
+    /// Its charged airtime since it was learned, in both directions. This estimates the medium time of packets to and from it: airtime at
+    /// its assumed rate, times the medium time per airtime that completions show.
     pub airtime: Span,
-    /// Of it, what is charged for packets from it.
+    /// The part of `airtime` that is charged for packets from it.
     pub airtime_up: Span,
-    /// IP addresses that it uses, by what it sends or was granted, the last one first; eight at most.
+    /// IP addresses that it uses, as its packets or address grants show, most recent first; eight at most.
     pub addresses: Vec<IpAddr>,
-    /// What it calls itself (DHCP).
+    /// The name that it gives itself (DHCP).
     pub name: Option<String>,
-    /// Its MAC address is one that it has made up (IEEE 802c): it may come back with another one.
+    /// Whether its MAC address is locally administered (IEEE 802c): it may come back with another one.
     pub random_mac: bool,
     /// IP-level bytes released toward it.
     pub to_station: Bytes,
     /// IP-level bytes that came from it.
     pub from_station: Bytes,
-    /// It takes more than its share of the medium, as an unresponsive sender.
+    /// Whether it takes more than its share of the medium, as an unresponsive sender.
     pub over_share: bool,
-    /// What was lost since it was learned.
+    /// Losses since it was learned.
     pub losses: Losses,
-    /// How long its packets took since it was learned; `None`: none was timed.
+    /// Latency of its packets since it was learned; `None`: no packet was timed.
     pub latency: Option<Arc<Latency>>,
     /// The telemetry reports about it, if one is valid.
     pub reported: Option<ReportedRate>,
 }
 
-/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. One between two stations
-/// that a router on the wired side joins is there twice, once for each of them.
+/// One flow: a TCP connection, or packets of one protocol between two addresses and ports. A flow between two stations that a router on
+/// the wired side joins is listed twice, once for each of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowReport {
     /// Its addresses and ports.
@@ -564,24 +559,24 @@ pub struct FlowReport {
     pub vlan: Option<Vlan>,
     /// Its station.
     pub station: MacAddr,
-    /// Which way its data travel.
+    /// The direction in which its data travel.
     pub direction: Direction,
-    /// Segments that one ACK of the receiver of its data covers, d, in thousandths; of another protocol than TCP,
-    /// packets of an upload for each packet that answers.
+    /// Segments that one ACK of the receiver of its data covers, d, in thousandths; for other protocols than TCP, packets from the WLAN
+    /// for each packet toward it.
     pub d_milli: u32,
     /// IP-level bytes released toward the WLAN.
     pub released: Bytes,
     /// IP-level bytes that came from the WLAN.
     pub from_wlan: Bytes,
-    /// Round trip over the WLAN alone, from a segment's release to its ACK: smoothed.
+    /// Smoothed round trip over the WLAN alone, from a segment's release to its ACK.
     pub wlan_rtt: Option<Span>,
-    /// The shortest one.
+    /// Shortest round trip over the WLAN alone.
     pub wlan_rtt_least: Option<Span>,
-    /// Medium time that its releases were charged for, or would be where nothing is held.
+    /// Medium time charged for its releases, or that would be charged if packets were held.
     pub charged: Span,
-    /// TCP segments of DATA that came from the wire again.
+    /// Retransmitted TCP segments of DATA that came from the wire.
     pub resent_down: u64,
-    /// The same, from the WLAN.
+    /// Retransmitted TCP segments of DATA that came from the WLAN.
     pub resent_up: u64,
     /// Packets held.
     pub backlog_packets: u32,
@@ -589,18 +584,18 @@ pub struct FlowReport {
     pub dropped: u64,
 }
 
-/// One queue. A level of the policy that is not there leaves its field empty.
+/// One queue. The field of a level that the policy does not have is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueReport {
-    /// What its packets wait for.
+    /// The hop that its packets wait for.
     pub hop: Hop,
-    /// Direction.
+    /// Direction, if the policy has that level.
     pub direction: Option<Direction>,
-    /// Class.
+    /// Policy class.
     pub class: Option<ClassId>,
     /// Station.
     pub station: Option<MacAddr>,
-    /// Connection.
+    /// Flow.
     pub flow: Option<FlowKey>,
     /// Packets held.
     pub packets: u32,
@@ -613,32 +608,32 @@ pub struct QueueReport {
 pub struct Counters {
     /// Packets handed in.
     pub received: u64,
-    /// Packets handed out to be sent, those that passed at once included.
+    /// Packets handed out to be sent, including those that passed at once.
     pub released: u64,
     /// Packets dropped, by reason.
     pub drops: Drops,
-    /// What else was counted.
+    /// Other counts.
     pub counted: Counted,
     /// Packets held now.
     pub held: u64,
-    /// Bytes at IP level that were handed in.
+    /// IP-level bytes of packets handed in.
     pub received_bytes: u64,
-    /// Of them, those of packets that cannot be read: neither IP nor control, or tunnels of an unknown or encrypted kind. They are
-    /// queued by the addresses of their frames.
+    /// The part of `received_bytes` in packets that cannot be read: neither IP nor control, or tunnels of an unknown or encrypted kind.
+    /// They are queued by the addresses of their frames.
     pub unread_bytes: u64,
-    /// Probes that were sent.
+    /// Probes sent.
     pub probes: u64,
-    /// Packets that answered a probe, and were sent nowhere.
+    /// Replies to probes, which end in the box.
     pub probe_answers: u64,
 }
 
 impl Counters {
-    /// Packets dropped for whatever reason.
+    /// Packets dropped, for any reason.
     pub fn dropped(&self) -> u64 {
         self.drops.total()
     }
 
-    /// Packets that were released, dropped or consumed, or are held: all that were received.
+    /// Packets released, dropped, consumed or held: all that were received.
     pub fn accounted_for(&self) -> u64 {
         self.released + self.dropped() + self.probe_answers + self.held
     }

@@ -1,13 +1,13 @@
 //! The state of a manager, collected in parts between packets, so that no part takes long.
 //!
-//! The driver begins a [`Collection`] and calls [`Manager::collect`](crate::Manager::collect) again and again; packets may come
-//! in between. Handed over are the stations that have changed since they were last handed over, and the flows that were used last.
-//! At the end come the totals ([`Manager::report_totals`](crate::Manager::report_totals)). Another thread keeps the copies in
-//! [`Collected`], and makes the report.
+//! The driver begins a [`Collection`] and calls [`Manager::collect`](crate::Manager::collect) repeatedly; packets may come in between.
+//! Each call hands over stations that have changed since they were last handed over, and the most recently used flows. At the end come the
+//! totals ([`Manager::report_totals`](crate::Manager::report_totals)). Another thread keeps the copies in [`Collected`], and makes the
+//! report.
 //!
-//! Each part is of its own instant: rates have to be computed by that ([`StationReport::copied`]). A station is handed over at most
-//! once in a collection. One that comes, or comes again, behind the cursor is in the next collection. All collections of a
-//! manager belong to one [`Collected`], one after another: a part that is lost is not handed over again.
+//! Each part is of its own instant: rates have to be computed by that ([`StationReport::copied`]). A station is handed over at most once
+//! in a collection. One that appears, or appears again, behind the cursor is in the next collection. All collections of a manager belong
+//! to one [`Collected`], one after another: a part that is lost is not handed over again.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -18,47 +18,47 @@ use evenair_units::Instant;
 use crate::api::{FlowReport, Report, StationReport};
 use crate::stations::complete_domains;
 
-/// How far a collection has come.
+/// Progress of a collection.
 #[derive(Clone, Debug)]
 pub struct Collection {
-    /// The next slot of the table of stations; `None`: all were looked at.
+    /// The next slot of the table of stations; `None`: all slots are done.
     pub(crate) slot: Option<u32>,
-    /// How many more flows are wanted.
+    /// Flows still to copy.
     pub(crate) flows: usize,
-    /// How many more flows may be looked at, of which some were copied already.
+    /// Flows that may still be looked at, including flows that were copied already.
     pub(crate) looks: usize,
 }
 
-/// Flows that may be looked at for each one that is wanted: so a collection ends while packets change the order of use as fast as it
-/// goes. Four, so that each flow that is copied may be used three times meanwhile, in the few milliseconds that a collection takes.
+/// Flows that may be looked at for each one that is wanted, so that a collection ends even if packets change the order of use as fast as
+/// it advances. With four, each copied flow may be used three times during the few milliseconds that a collection takes.
 const LOOKS_EACH: usize = 4;
 
 impl Collection {
-    /// At its start; with at most so many flows, those that were used last.
+    /// The start of a collection that copies at most so many flows, those that were used last.
     pub fn new(flows: usize) -> Self {
         Self { slot: Some(0), flows, looks: flows.saturating_mul(LOOKS_EACH) }
     }
 }
 
-/// A part of the state.
+/// A part of the state, copied at one instant.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// When it was copied.
     pub(crate) at: Instant,
-    /// Slots that were looked at.
+    /// Slots of the table of stations that were looked at.
     pub(crate) slots: Range<u32>,
-    /// Of them, those whose content has changed; `None`: there is no station any more.
+    /// The changed ones of these slots; `None`: the slot is empty.
     pub(crate) stations: Vec<(u32, Option<StationReport>)>,
     pub(crate) flows: Vec<FlowReport>,
 }
 
 impl Part {
-    /// An empty one of this instant.
+    /// An empty part of this instant.
     pub const fn new(at: Instant) -> Self {
         Self { at, slots: 0..0, stations: Vec::new(), flows: Vec::new() }
     }
 
-    /// It is of this instant now, and empty. Its room stays: to make room for a part takes longer than to fill it.
+    /// Empties the part and sets its instant. It keeps its memory, since allocating takes longer than filling a part.
     pub fn reset(&mut self, at: Instant) {
         (self.at, self.slots) = (at, 0..0);
         self.stations.clear();
@@ -79,13 +79,13 @@ impl Part {
 /// The copies of a manager's stations and flows.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
-    /// By slot.
+    /// Stations by slot.
     stations: Vec<Option<StationReport>>,
     flows: Vec<FlowReport>,
 }
 
 impl Collected {
-    /// Takes what is in the next part.
+    /// Takes over the content of the next part.
     pub fn take(&mut self, part: &mut Part) {
         let Part { at, slots, stations, flows } = part;
         for (slot, station) in stations.drain(..) {
@@ -95,16 +95,16 @@ impl Collected {
             }
             self.stations[slot] = station;
         }
-        // What has not changed is of that instant as well.
+        // Unchanged stations are of that instant as well.
         let present = self.stations.iter_mut().skip(slots.start as usize).take(slots.len());
         present.flatten().for_each(|station| station.copied = *at);
         self.flows.append(flows);
     }
 
-    /// The report at the end of a collection, from these totals; with at most so many stations, those with the most medium time.
+    /// Makes the report at the end of a collection, from these totals, with at most `most` stations: those with the most medium time.
     pub fn finish(&mut self, totals: Report, most: usize) -> Report {
         let mut all: Vec<&StationReport> = self.stations.iter().flatten().collect();
-        // One that has gone and come again may be in two slots.
+        // A station that has left and come back may be in two slots.
         all.sort_unstable_by_key(|station| (station.mac, Reverse(station.copied)));
         all.dedup_by_key(|station| station.mac);
         let mut report = Report { stations_known: all.len(), flows: core::mem::take(&mut self.flows), ..totals };

@@ -41,13 +41,13 @@ pub struct Config {
     /// Packets longer than this at IP level are sent behind an RTS/CTS exchange; `None`: none are.
     #[n(1)]
     pub rts_threshold: Option<Bytes>,
-    /// Who gets how much.
+    /// The hierarchy of weights by which traffic shares the medium.
     #[n(2)]
     pub policy: Policy,
-    /// What a packet costs the virtual server.
+    /// How packets are charged to the virtual server.
     #[n(3)]
     pub charge: Charge,
-    /// What decides when packets are released.
+    /// The controller, which decides when packets are released.
     #[n(4)]
     pub controller: Controller,
     /// Stations known beforehand. Others are learned as they appear.
@@ -60,54 +60,54 @@ pub struct Config {
     /// held ACKs stand for.
     #[n(7)]
     pub queue_limit: Limit,
-    /// When a queue is a standing one, whose sender gets a congestion signal; each connection then has a queue of its
-    /// own below the policy's last level, and no packet but a pure ACK leaves that was held for more than a second
-    /// ([`DropReason::TooOld`](crate::DropReason)). `None`: only the limit bounds what a queue holds.
+    /// CoDel of each queue, whose standing queues cause congestion signals; each connection then has a queue of its own below the policy's
+    /// last level, and packets other than pure ACKs that were held for more than a second are dropped
+    /// ([`DropReason::TooOld`](crate::DropReason)). `None`: only the limit bounds a queue.
     #[n(8)]
     pub aqm: Option<CodelConfig>,
-    /// Sparse-flow priority: connections that use little of the medium are served first and are charged for it, so that
-    /// their stations get no more over time; and within a station's share those weigh more that were served less since
-    /// they were idle. Needs a queue for each connection.
+    /// Sparse-flow priority: connections that use little of the medium are served first and are charged for it, so that their stations get
+    /// no more over time. Within a station's share, connections weigh more the less they were served since they were idle. Needs a queue
+    /// for each connection.
     #[n(9)]
     pub sparse_first: bool,
-    /// Limit of all queues together, in packets of whatever kind; `None`: there is none. A driver with memory for so
-    /// many packets keeps some of it for what is not held.
+    /// Limit of all queues together, in packets; `None`: unlimited. A driver with memory for so many packets keeps some of it for packets
+    /// that are not held.
     #[n(10)]
     pub held_limit: Option<u32>,
-    /// Flows that are remembered at once, 1 to 2 kB each. A new one then takes the place of the one unused for
-    /// longest; where that holds packets, those of the new one pass at once, and are counted.
+    /// Flows in the table at most, 1 to 2 kB each. A new flow replaces the least recently used one; if that one holds packets, packets of
+    /// the new flow pass at once and are counted.
     #[n(11)]
     pub flow_limit: u32,
     /// A queue discipline that decides the order toward the WLAN, in place of the policy's tree; `None`: the tree.
     #[n(12)]
     pub queue: Option<Box<QueueConfig>>,
-    /// The Internet link behind the wired side, where the box is to serve that too.
+    /// The Internet link behind the wired side, if the box queues for it, too.
     #[n(13)]
     pub wan: Option<Box<WanConfig>>,
-    /// Calls: detected, admitted up to a limit, with strict priority. `None`: they are traffic like any other.
+    /// Calls: detected, admitted up to a limit, with strict priority. `None`: calls are ordinary traffic.
     #[n(14)]
     pub voice: Option<Box<VoiceConfig>>,
     /// Receiver control: windows and ACKs of TCP, changed in transit.
     #[n(15)]
     pub receiver: Option<ReceiverConfig>,
-    /// The upload limiter, if there is one.
+    /// The upload limiter.
     #[n(16)]
     pub uplink_limit: Option<UplinkLimit>,
     /// Access points, if there are several contention domains; empty: there is one.
     #[n(17)]
     pub access_points: Vec<AccessPoint>,
-    /// How much lateness of releases (a driver that woke up late) is made up by releasing the next ones early, where a
-    /// service rate sets the pace. More would hand the access point a burst.
+    /// Lateness of releases (a driver that woke up late) that is made up by releasing the next ones early, where a service rate sets the
+    /// pace. More would hand the access point a burst.
     #[n(18)]
     pub pacing_slack: Span,
     /// The longest that [`Command::Bypass`](crate::Command) waits for the queues to drain at the service rate.
     #[n(19)]
     pub drain_limit: Span,
-    /// The rates of stations that nobody reports are inferred from what their releases take.
+    /// Whether rates of unreported stations are inferred from the medium time of releases to them.
     #[n(20)]
     #[cbor(default)]
     pub infer_rates: bool,
-    /// Probes, where the traffic does not show how far the access point's queue has come. `None`: there are none.
+    /// Probes, sent where the traffic shows no completions. `None`: no probes.
     #[n(21)]
     #[cbor(default)]
     pub probes: Option<ProbeConfig>,
@@ -122,29 +122,29 @@ pub struct Config {
     #[n(24)]
     #[cbor(default)]
     pub release_limits: ReleaseLimits,
-    /// What the guard against harm may do.
+    /// Settings of the harm guard.
     #[n(25)]
     #[cbor(default)]
     pub guard: GuardConfig,
 }
 
-/// Access points of this standard send aggregates.
+/// Whether access points of this standard aggregate.
 const fn aggregates(standard: Standard) -> bool {
     matches!(standard, Standard::Dot11n | Standard::Dot11ac | Standard::Dot11ax)
 }
 
 impl Config {
-    /// The highest service rate or step: 1 Tb/s, far above any WLAN.
+    /// Upper limit of service rates and steps: 1 Tb/s, far above any WLAN.
     pub const MAX_RATE: BitRate = limits::MAX_RATE;
-    /// The longest interval, slack or drain limit: a day.
+    /// Upper limit of intervals, slack and drain limit: a day.
     pub const MAX_SPAN: Span = limits::MAX_SPAN;
-    /// The most flows: two million, which are up to 4 GB.
+    /// Upper limit of flows: two million, up to 4 GB of memory.
     pub const MAX_FLOWS: u32 = limits::MAX_FLOWS;
-    /// The interval that RFC 8289 recommends, and a target as wireless queueing has it (Linux, `net/mac80211`): a
-    /// station's turn comes in round-robin with others, so that 5 ms is often less than the wait for one turn.
+    /// Default CoDel settings. Interval: as RFC 8289 recommends. Target: as Linux has it for wireless queues (`net/mac80211`), since a
+    /// station takes its turn in round-robin, for which 5 ms is often too short.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(20), interval: Span::from_millis(100) };
 
-    /// A configuration for this PHY with every other value at its default, and no station known.
+    /// A configuration for this PHY with every other value at its default, and no stations.
     pub fn new(phy: Phy) -> Self {
         let default_rate = phy.lowest_basic();
         Self {
@@ -177,10 +177,10 @@ impl Config {
         }
     }
 
-    /// Whether a manager can run on it.
+    /// Checks the whole configuration.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error found.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.policy.check()?;
         self.controller.check()?;
@@ -228,10 +228,10 @@ impl Config {
         Ok(())
     }
 
-    /// Whether its access points can be, with all else as it is.
+    /// Checks the access points, with all else as it is.
     ///
     /// # Errors
-    /// The first thing that is wrong with them.
+    /// The first error found in them.
     pub fn check_access_points(&self) -> Result<(), AccessPointError> {
         access_points::check(&self.access_points)?;
         access_points::check_standards(self.phy.standard(), &self.access_points)
@@ -255,10 +255,9 @@ impl Config {
     }
 }
 
-/// Its contention domains.
+/// Contention domains.
 impl Config {
-    /// The standards of its contention domains, each once: that of its own PHY, then those of its access points in
-    /// their order.
+    /// The standards of its contention domains, each once: that of its own PHY, then those of its access points in order.
     pub fn standards(&self) -> Vec<Standard> {
         let mut standards: Vec<Standard> = Vec::new();
         for standard in [self.phy.standard()]
@@ -278,8 +277,8 @@ impl Config {
         self.standards().into_iter().map(of).collect()
     }
 
-    /// This configuration for a box that serves these access points alone, as one of several shards. A station whose
-    /// rate is of none of their standards is at the nearest one.
+    /// This configuration for one of several shards, which serves only the selected access points. A station whose rate none of their
+    /// standards has gets the nearest rate.
     #[must_use]
     pub fn with_access_points(&self, is_own: impl Fn(&AccessPoint) -> bool) -> Self {
         let mut config = self.clone();
@@ -291,8 +290,7 @@ impl Config {
         config
     }
 
-    /// A rate that no station can have: it is of the standard of no domain. Or the default rate, if the configuration's
-    /// own PHY does not have it.
+    /// A rate of a station that no domain's standard has, or the default rate if the configuration's own PHY does not have it.
     fn unknown_rate(&self) -> Option<PhyRate> {
         let phys = self.phys();
         let of_some = |rate: PhyRate| phys.iter().any(|phy| phy.takes(rate));
@@ -301,9 +299,9 @@ impl Config {
     }
 }
 
-/// What its mechanisms take of it.
+/// Settings of single mechanisms.
 impl Config {
-    /// The airtime models of its contention domains; its access points are those of the table.
+    /// The airtime models of its contention domains; `table` has its access points.
     pub(crate) fn airtime_models(&self, table: &Table) -> AirtimeModels {
         let mut models = AirtimeModels::new(&self.phy, self.rts_threshold, &self.access_points, table);
         let of_stations = self.stations.iter().map(|station| station.rate);
@@ -314,7 +312,7 @@ impl Config {
 
     pub(crate) fn pacer(&self, standard: Standard) -> PacerConfig {
         let is_modern = aggregates(standard);
-        // A discipline has no runs, and a service rate needs no account.
+        // A discipline has no runs, and a service rate needs no backlog account.
         let aggregates = is_modern && self.queue.is_none() && self.controller.follows_completions();
         let ReleaseLimits { in_flight, .. } = self.release_limits;
         PacerConfig {
@@ -328,19 +326,19 @@ impl Config {
         }
     }
 
-    /// Whether packets are held for access points of 802.11n or later by what does not release whole aggregates: a service rate or a
-    /// queue discipline. The default controller with its own queues does.
+    /// Whether packets for access points of 802.11n or later are held by something that does not release whole aggregates: a service rate
+    /// or a queue discipline. The default controller with its own queues does release them.
     pub fn breaks_aggregates(&self) -> bool {
         let breaks = |standard| aggregates(standard) && !self.pacer(standard).aggregates;
         self.controller.holds() && self.standards().into_iter().any(breaks)
     }
 
-    /// Of probes, if there can be any.
+    /// Settings of probes, if probes can be sent.
     pub(crate) fn probe(&self) -> Option<&ProbeConfig> {
         self.probes.as_ref().filter(|probes| probes.source.is_some())
     }
 
-    /// Of the tree of queues.
+    /// Settings of the tree of queues.
     pub(crate) fn tree(&self) -> TreeConfig<'_> {
         TreeConfig {
             policy: &self.policy,
@@ -361,7 +359,7 @@ mod tests {
     use evenair_packet::MacAddr;
     use evenair_wifi::adwiser_80211b;
 
-    /// What is wrong with a good configuration after this change.
+    /// The error of a valid configuration after this change.
     fn error(change: impl FnOnce(&mut Config)) -> Option<ConfigError> {
         let mut config = Config::new(adwiser_80211b());
         let mac = MacAddr([2, 0, 0, 0, 0, 1]);

@@ -1,5 +1,4 @@
-//! A contention domain: radios that hear each other and therefore share one medium; and the state that the box keeps
-//! for it.
+//! Contention domains: the state that the box keeps for each set of radios that hear each other and share one channel.
 //!
 //! Each domain has queues, a controller and accounts of its own, because transmissions in one take no airtime from
 //! another. A station is in exactly one domain, and a flow waits in the domain of its station.
@@ -8,8 +7,8 @@
 //! in a domain marks it as touched, and the manager serves only domains that are touched or whose deadline has come.
 //! It always serves the default domain, without that bookkeeping: on most sites that is the only one.
 //!
-//! What is not here: the way of a packet through a domain (see `manager`), what is above all domains: the Internet
-//! link, the tables of stations and flows, totals.
+//! What is not here: the path of a packet through a domain (see `manager`); what is above all domains, as the Internet link, the tables of
+//! stations and flows, and totals.
 
 pub(crate) mod charged_sum;
 mod control_budget;
@@ -40,43 +39,43 @@ use charged_sum::ChargedSum;
 use control_budget::ControlBudget;
 use groups::Groups;
 
-/// What is known of a medium before anything was seen.
+/// Initial knowledge of a contention domain, before any traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Medium {
     pub(crate) standard: Standard,
-    /// C*.
+    /// Capacity C*, from the configuration.
     pub(crate) capacity: BitRate,
 }
 
-/// What one medium has of its own.
+/// The state of one contention domain.
 #[derive(Debug)]
 pub(crate) struct Domain<P> {
     pub(crate) name: Label,
     pub(crate) queues: Queues<P>,
-    /// Where a discipline decides in the tree's place, which is then empty.
+    /// The queue discipline in place of the tree, which is then empty.
     pub(crate) discipline: Option<Disciplined<P>>,
-    /// How long packets waited.
+    /// Waiting times of packets.
     pub(crate) waits: Waits,
     pub(crate) pacer: Pacer,
-    /// Releases that were looked ahead to and are still to come.
+    /// Upcoming releases that were prefetched already.
     pub(crate) seen_ahead: u32,
-    /// The airtime that stations use together, by their reported rates.
+    /// Airtime used by all stations, by their reported rates.
     pub(crate) shares: Shares,
-    /// The airtime of releases in this interval.
+    /// Airtime of releases in this interval.
     pub(crate) counted: Counted,
-    /// That of the last interval with releases.
+    /// Airtime of releases in the last interval that had any.
     pub(crate) counted_before: Counted,
-    /// What stations are charged together.
+    /// Charges of all stations together.
     pub(crate) charged: ChargedSum,
-    /// The airtime estimator, while reports distinguish the stations, or nobody reports the rates of some.
+    /// The airtime estimator, if reports distinguish the stations or some rates are unreported.
     pub(crate) observed: Option<Box<Observed>>,
-    /// The limit on uploads, where there is one.
+    /// The upload limiter, if configured.
     pub(crate) uplink: Option<Box<Limiter>>,
-    /// Probes, where there are any.
+    /// Probes, if configured.
     pub(crate) probes: Option<Box<Probes>>,
-    /// How windows and ACKs are steered, and who shares the access points' buffers.
+    /// State of receiver control: windows, ACK delay, and flows that share the access points' buffers.
     pub(crate) receiver: Steered,
-    /// Stations that came to it from another one.
+    /// Stations that came from another domain.
     pub(crate) roamed: u64,
     /// The budget of control packets.
     pub(crate) control: ControlBudget,
@@ -84,31 +83,31 @@ pub(crate) struct Domain<P> {
     pub(crate) to_groups: Span,
     /// Frames to groups, by their shares.
     pub(crate) groups: Groups<P>,
-    /// What was sent to groups in all domains, as far as it is reckoned with here.
+    /// Total of [`Domains::groups`] that this domain's account has taken up.
     groups_reckoned: Span,
-    /// It is in the list of those to be looked at; else: its deadline, as the set has it.
+    /// Whether it is in the list of touched domains; if not, `due` is its deadline in the set.
     touched: bool,
     due: Option<Instant>,
 }
 
-/// All of them.
+/// All contention domains.
 #[derive(Debug)]
 pub(crate) struct Domains<P> {
     list: Vec<Domain<P>>,
-    /// To be looked at, beside the default one.
+    /// Touched domains, which are to be served; never the default one.
     touched: Vec<DomainId>,
-    /// Of all others: the packets that they hold, and when the next one may be released of those that hold any.
+    /// Of the untouched domains: packets held, and the next release of each one that holds any.
     held: usize,
     due: BTreeSet<(Instant, DomainId)>,
-    /// Medium time of all that was sent to groups, by airtime model.
+    /// Medium time of all frames sent to groups in all domains, by airtime model.
     groups: Vec<Span>,
 }
 
-/// What was sent to groups while nothing happened in a domain has been on the air long ago, but for this much.
+/// Most medium time of group frames that a domain takes up at once: earlier ones, sent while nothing happened in it, have left by then.
 const GROUPS_AT_MOST: Span = Span::from_millis(10);
 
 impl<P: Send + 'static> Domain<P> {
-    /// What was found of the path.
+    /// What the controller has found of the path.
     pub(crate) fn report_path(&self, now: Instant) -> PathReport {
         let probes = match &self.probes {
             None => ProbeState::Off,
@@ -152,28 +151,28 @@ impl<P: Send + 'static> Domain<P> {
         }
     }
 
-    /// Packets that wait.
+    /// Packets held.
     pub(crate) fn len(&self) -> usize {
         self.queues.len() + self.discipline.as_ref().map_or(0, Disciplined::len)
     }
 
-    /// When something may go, as far as the queues are asked: ceilings, a discipline that shapes.
+    /// When a queue may next be served, by ceilings or a shaping discipline.
     pub(crate) fn shaped_until(&self) -> Instant {
         self.discipline.as_ref().map_or(self.queues.ready_at(), Disciplined::ready_at)
     }
 
-    /// The box begins to hold packets.
+    /// Starts the account when the box begins to hold packets.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.pacer.on_insert(now);
         self.probes.iter_mut().for_each(|probes| probes.begin(now));
     }
 
-    /// Until when nothing may go, so that a probe finds no queue.
+    /// Until when nothing is released, so that a probe finds no queue.
     pub(crate) fn quiet_until(&self) -> Option<Instant> {
         self.probes.as_ref()?.holds_until()
     }
 
-    /// C* of what waits or was served lately.
+    /// C* of the stations that have packets or were served lately.
     pub(crate) fn active_capacity(&mut self, stations: &Stations, now: Instant) -> Option<BitRate> {
         match &self.discipline {
             Some(discipline) => discipline.capacity(),
@@ -181,7 +180,7 @@ impl<P: Send + 'static> Domain<P> {
         }
     }
 
-    /// A packet to a group takes so much of this medium.
+    /// Counts a frame to a group that takes this airtime of the medium.
     pub(crate) fn note_group(&mut self, now: Instant, airtime: Span, managed: bool) {
         self.to_groups += airtime;
         if managed {
@@ -192,7 +191,7 @@ impl<P: Send + 'static> Domain<P> {
 }
 
 impl<P: Send + 'static> Domains<P> {
-    /// The default one first. Those that were in another list before hold nothing.
+    /// All domains, the default one first. Domains that were in another list before must hold nothing.
     pub(crate) fn new(mut list: Vec<Domain<P>>) -> Self {
         list.iter_mut().for_each(|domain| (domain.touched, domain.due) = (false, None));
         let mut this = Self { list, touched: Vec::new(), held: 0, due: BTreeSet::new(), groups: Vec::new() };
@@ -200,7 +199,7 @@ impl<P: Send + 'static> Domains<P> {
         this
     }
 
-    /// One more, at the end, which was learned and so has the default airtime model.
+    /// Adds a learned domain at the end, which has the default airtime model.
     pub(crate) fn push(&mut self, domain: Domain<P>) {
         let groups_reckoned = self.groups_by(ModelId::DEFAULT);
         self.list.push(Domain { touched: false, due: None, groups_reckoned, ..domain });
@@ -220,18 +219,18 @@ impl<P: Send + 'static> Domains<P> {
         self.list.iter_mut()
     }
 
-    /// Takes all out.
+    /// Takes all domains out.
     pub(crate) fn take(&mut self) -> Vec<Domain<P>> {
         core::mem::take(&mut self.list)
     }
 
-    /// Packets that wait for the WLAN, in all of them.
+    /// Packets held for the WLAN, in all domains.
     pub(crate) fn held(&self) -> usize {
         let default = self.list.first().map_or(0, Domain::len);
         default + self.held + self.touched.iter().map(|id| self.list[id.index()].len()).sum::<usize>()
     }
 
-    /// Those whose deadline has come are to be looked at.
+    /// Touches the domains whose deadline has come.
     pub(crate) fn touch_due(&mut self, now: Instant) {
         while let Some(&(at, id)) = self.due.first()
             && at <= now
@@ -240,7 +239,7 @@ impl<P: Send + 'static> Domains<P> {
         }
     }
 
-    /// A domain that is to be changed: it is looked at afterwards.
+    /// A domain to be changed, which is then served.
     pub(crate) fn touch(&mut self, id: DomainId) -> &mut Domain<P> {
         self.mark_touched(id);
         &mut self.list[id.index()]
@@ -261,12 +260,12 @@ impl<P: Send + 'static> Domains<P> {
         self.touched.push(id);
     }
 
-    /// One that is to be looked at, not the default one.
+    /// A touched domain, never the default one.
     pub(crate) fn next_touched(&self) -> Option<DomainId> {
         self.touched.last().copied()
     }
 
-    /// It was looked at, and its next packet may go then.
+    /// Notes that a domain was served, and when its next packet may be released.
     pub(crate) fn settle(&mut self, id: DomainId, due: Option<Instant>) {
         let domain = &mut self.list[id.index()];
         domain.touched = false;
@@ -276,13 +275,13 @@ impl<P: Send + 'static> Domains<P> {
         self.touched.retain(|&other| other != id);
     }
 
-    /// Those that were touched since they were looked at; the next deadline of all others, but for the default one's.
+    /// The touched domains, and the next deadline of all others but the default one.
     pub(crate) fn deadlines(&self) -> (&[DomainId], Option<Instant>) {
         (&self.touched, self.due.first().map(|&(at, _)| at))
     }
 
-    /// A packet to a group goes out by all access points, and was reckoned with in one domain already. The others
-    /// come to it when something happens there.
+    /// Counts a frame to a group, which all access points send. One domain has counted it already; the others do so when they are next
+    /// touched.
     pub(crate) fn note_group(&mut self, reckoned_in: DomainId, ip_len: Bytes, models: &AirtimeModels) {
         self.groups.resize(models.iter().count(), Span::ZERO);
         for (sum, (_, model)) in self.groups.iter_mut().zip(models.iter()) {
@@ -291,7 +290,7 @@ impl<P: Send + 'static> Domains<P> {
         self.list[reckoned_in.index()].groups_reckoned += models[reckoned_in].broadcast_airtime(ip_len);
     }
 
-    /// What was sent to groups and is not reckoned with in this domain of this airtime model, which is reckoned with from now on.
+    /// Medium time of group frames that this domain has not counted yet; it counts as taken up from now on.
     pub(crate) fn take_groups(&mut self, id: DomainId, model: ModelId) -> Span {
         let groups = self.groups_by(model);
         let domain = &mut self.list[id.index()];
@@ -303,7 +302,7 @@ impl<P: Send + 'static> Domains<P> {
         self.groups.get(model.index()).copied().unwrap_or(Span::ZERO)
     }
 
-    /// The domains have other airtime models: what was sent to groups before is on the air or in no account.
+    /// Resets group frames when domains get other airtime models: earlier ones have left, or are in no account.
     pub(crate) fn forget_groups(&mut self) {
         self.groups.clear();
         self.list.iter_mut().for_each(|domain| domain.groups_reckoned = Span::ZERO);

@@ -34,22 +34,21 @@ use recency::{Look, Recency};
 use tcp::Tcp;
 use watched::Watched;
 
-/// A connection is forgotten after this long. That does no harm: the next packet is taken up in the middle.
+/// Idle time after which a flow is forgotten. This does no harm: a later packet is taken up in the middle.
 const FLOW_IDLE: Span = Span::from_secs(120);
-/// At most this many are forgotten at once, so that no tick takes long.
+/// Flows forgotten at once, at most, so that no tick takes long.
 const EXPIRED_AT_ONCE: usize = 1024;
-/// Volumes are halved when one reaches this, so that a connection that turns round is noticed.
+/// IP-level bytes at which both volumes of a flow are halved, so that a change of its direction is noticed.
 const VOLUME_MEMORY: u64 = 1 << 20;
-/// It has turned round when the other volume is this many times as large: a connection that sends as much either way
-/// does not hop between queues.
+/// The direction changes when the other volume is this many times as large; so a flow that sends as much either way does not alternate
+/// between queues.
 const TURN_FACTOR: u64 = 2;
-/// Neither way of a connection without TCP's acknowledgments acknowledges the other if the smaller volume is this part of
-/// the larger one: the acknowledgments of a transfer over QUIC, one of 80 bytes for each packet at the most, are a
-/// sixteenth.
+/// A flow without TCP's acknowledgments is a conversation, whose ways do not acknowledge each other, if the smaller volume is at least
+/// this part of the larger one. The acknowledgments of a transfer over QUIC, at most one of 80 bytes for each packet, are a sixteenth.
 const CONVERSATION: u64 = 8;
 
-/// A connection's key: the same addresses may be in use in several VLANs, and a connection between two stations that a
-/// router on the wired side joins crosses the box twice, once for each of its ends on the WLAN.
+/// A flow's key: the same addresses may be in use in several VLANs, and a connection between two stations that a router on the wired side
+/// joins crosses the box twice, once for each of its ends on the WLAN.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Key {
     pub(crate) vlan: Option<Vlan>,
@@ -57,20 +56,20 @@ pub(crate) struct Key {
     pub(crate) low_is_station: bool,
 }
 
-/// Whether its station has answered a flow: by any packet of it other than a reset.
+/// Whether its station has answered a flow, by any packet of it other than a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It has not; so many packets have come from the wire.
+    /// Not answered; packets that have come from the wire.
     None(u8),
-    /// It has not, and the flow is one of the few that have a queue of their own all the same: a stream in one direction.
+    /// Not answered, but one of the few unanswered flows with a queue of its own: a stream in one direction.
     OneWay,
-    /// It has.
+    /// Answered.
     Given,
 }
 
-/// Packets after which a flow that is not answered counts as a stream, and not as one of a flood of first packets.
+/// Packets after which an unanswered flow counts as a stream, and not as part of a flood of first packets.
 const PERSISTENT: u8 = 4;
-/// Streams in one direction of a station that have queues of their own at once.
+/// Unanswered streams of a station with queues of their own, at most.
 pub(crate) const ONE_WAY: u32 = 8;
 
 impl Key {
@@ -84,62 +83,61 @@ impl Key {
 #[derive(Clone, Debug)]
 pub(crate) struct Flow {
     pub(crate) key: Key,
-    /// A number that no other flow ever has.
+    /// A number that is never used again.
     pub(crate) serial: u64,
     pub(crate) station: StationId,
-    /// The address that it is for, as long as that is one of an unheard station.
+    /// The destination, as long as it is the address of an unheard station.
     pub(crate) unheard: Option<MacAddr>,
-    /// The medium that it waits for.
+    /// The contention domain whose medium it waits for.
     pub(crate) domain: DomainId,
     /// Whether its station has answered it.
     pub(crate) answer: Answer,
     /// The direction by which it is queued.
     pub(crate) direction: Direction,
-    /// The direction that its packets speak for.
+    /// The direction inferred from its packets.
     pub(crate) leaning: Direction,
-    /// Where it is in the operator's policy, by what was known of its station then.
+    /// Its node in the operator's policy, as determined when `placed_at` was set.
     pub(crate) place: PolicyNode,
     pub(crate) placed_at: Option<u32>,
-    /// The code point that it is placed by, and the latest one of what travels the way of its data.
+    /// The code point that determines its class, and the latest one seen in the direction of its data.
     pub(crate) dscp: u8,
     pub(crate) latest_dscp: u8,
-    /// Of TCP.
+    /// State of TCP flows.
     pub(crate) tcp: Tcp,
     pub(crate) answers: Answers,
-    /// Detects losses behind the box.
+    /// Releases whose arrival is unconfirmed: detects losses behind the box.
     pub(crate) in_doubt: Released,
-    /// Of all else.
+    /// State of flows of other protocols.
     pub(crate) uplink: Uplink,
     pub(crate) unconfirmed: Unconfirmed,
     /// Its queue in the policy's tree.
     pub(crate) leaf: Option<NodeId>,
-    /// What a discipline in the tree's place knows it by, the same as long as it holds packets of it.
+    /// Its identity for a discipline in the tree's place, constant while that holds packets of it.
     pub(crate) tags: Option<Tags>,
-    /// Bytes that its packets released so far cost more, or less, than a discipline expected of them. Its next packet to
-    /// wait is charged for them, too.
+    /// Bytes by which its releases so far cost more, or less, than was charged to a discipline. Charged to its next packet.
     uncharged: i64,
     /// Packets held for the WLAN.
     pub(crate) held: u32,
-    /// Its other end is beyond the Internet link; what of it waits for that link, by direction.
+    /// Whether its far end is beyond the Internet link; its queue before that link, by direction.
     pub(crate) beyond: bool,
     pub(crate) links: [OnLink; 2],
-    /// Whether it is a call; of UDP, once somebody asks.
+    /// Detection of calls; for UDP, once enabled.
     pub(crate) talk: Option<Box<Talk>>,
-    /// Its windows, and its ACKs that are held.
+    /// Receiver control: its windows and held ACKs.
     pub(crate) receiver: FlowReceiver,
-    /// What is seen of it.
+    /// Flow statistics.
     pub(crate) watched: Watched,
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
     pub(crate) dropped: u64,
-    /// An upload with a standing queue: its next new packet of DATA is dropped or CE-marked, unless the queue has gone
-    /// by then.
+    /// A congestion signal is pending for an upload with a standing queue: its next new DATA packet is dropped or CE-marked, unless the
+    /// queue has gone by then.
     pub(crate) ce_pending: bool,
     up_volume: u64,
     down_volume: u64,
 }
 
-/// A flow's queue before a direction of the Internet link.
+/// A flow's queue before one direction of the Internet link.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OnLink {
     pub(crate) leaf: Option<NodeId>,
@@ -151,14 +149,14 @@ pub(crate) struct OnLink {
 pub(crate) struct Flows {
     by_key: BTreeMap<Key, FlowId>,
     by_station: BTreeSet<(StationId, FlowId)>,
-    /// Those for unheard stations.
+    /// Flows to unheard stations.
     by_unheard: BTreeSet<(MacAddr, FlowId)>,
     index: Index,
     slots: Vec<Option<Flow>>,
-    /// Apart from the flows: a packet of one changes the places of its neighbours too, of which nothing else is needed then.
+    /// Kept apart from the flows: a packet of one flow changes its neighbours in the order of use, of which nothing else is needed then.
     recency: Recency,
     vacant: Vec<FlowId>,
-    /// Flows ever added.
+    /// Flows added in total.
     added: u64,
 }
 
@@ -174,9 +172,9 @@ impl Flow {
         self.ends()[0].0
     }
 
-    /// A flow whose first seen packet, if it is one of TCP, is `tcp`.
+    /// A flow whose first seen packet has the TCP header `tcp`, if it is of TCP.
     pub(crate) fn new(key: Key, station: StationId, ingress: Port, tcp: Option<&TcpMeta>) -> Self {
-        // Stations ask, and servers answer with more.
+        // Stations send requests, and servers answer with more.
         let guess = tcp.map_or(Direction::Down, |tcp| first_guess(ingress, tcp));
         Self {
             key,
@@ -214,8 +212,8 @@ impl Flow {
         }
     }
 
-    /// Takes note of where data come from. The leaning follows the larger volume; a SYN begins another connection. True: the flow
-    /// may leave the queue of those that are not answered.
+    /// Updates the direction: the inferred one follows the larger volume, and a SYN begins another connection. True: the flow may leave
+    /// the queue of unanswered flows.
     pub(crate) fn note_packet(&mut self, ingress: Port, tcp: Option<&TcpMeta>, ip_len: Bytes) -> bool {
         if let Some(tcp) = tcp.filter(|tcp| tcp.begins()) {
             (self.up_volume, self.down_volume) = (0, 0);
@@ -245,7 +243,7 @@ impl Flow {
         self.note_answer(ingress, tcp)
     }
 
-    /// True: the flow may leave the queue of those that are not answered, because of this packet.
+    /// Whether this packet lets the flow leave the queue of unanswered flows.
     fn note_answer(&mut self, ingress: Port, tcp: Option<&TcpMeta>) -> bool {
         let answers = ingress == Port::Wlan && !tcp.is_some_and(|tcp| tcp.flags.contains(TcpFlags::RST));
         match (&mut self.answer, answers) {
@@ -258,7 +256,7 @@ impl Flow {
         }
     }
 
-    /// Asks memory for all of it that a packet needs.
+    /// Prefetches all of the flow that a packet needs.
     pub(crate) fn bring(&self) {
         let lines = (self.placed_at, self.uplink.ratio_milli(), self.watched.charged, self.up_volume, self.released);
         black_box((self.key.flow.protocol(), self.leaf, self.held, self.dscp, self.direction, lines));
@@ -272,7 +270,7 @@ impl Flow {
         }
     }
 
-    /// Packets of a direction that are held, whatever they wait for.
+    /// Packets held of one direction, whatever they wait for.
     pub(crate) fn held_toward(&self, direction: Direction) -> u32 {
         match direction {
             Direction::Down => self.held + self.links[DOWN].held,
@@ -285,31 +283,31 @@ impl Flow {
         self.held + self.receiver.line.held + self.links.iter().map(|link| link.held).sum::<u32>()
     }
 
-    /// Its ways do not acknowledge each other, as in a call: to keep what goes to the station does not slow down what
-    /// comes from there.
+    /// Whether its two directions do not acknowledge each other, as in a call: holding packets to the station does not slow down packets
+    /// from it.
     pub(crate) fn is_conversation(&self) -> bool {
         let (up, down) = (self.up_volume, self.down_volume);
         !self.is_tcp() && up.min(down) * CONVERSATION >= up.max(down)
     }
 
-    /// Datagrams toward the station, which it hardly answers.
+    /// Whether it is datagrams toward the station, which hardly answers.
     pub(crate) fn is_one_way_down(&self) -> bool {
         self.direction == Direction::Down && !self.is_tcp() && !self.is_conversation()
     }
 
-    /// It is an upload, which goes on as what is held here is released.
+    /// Whether it is an upload whose sender is clocked by packets that are held here.
     pub(crate) fn is_clocked_upload(&self) -> bool {
         self.direction == Direction::Up && !self.is_conversation()
     }
 
-    /// Whether its ACKs that are held stand for more packets of its DATA than a queue may hold.
+    /// Whether its held ACKs stand for more of its DATA packets than a queue may hold.
     pub(crate) fn is_ahead(&self, limit: Limit) -> bool {
         const FULL_SIZE: Bytes = Bytes(1500);
         let packets = self.data_packets(self.held as usize);
         self.is_clocked_upload() && !limit.admits(packets, FULL_SIZE * packets as u64, FULL_SIZE)
     }
 
-    /// The packets of its DATA that so many held packets stand for.
+    /// DATA packets that this number of held packets stands for.
     pub(crate) fn data_packets(&self, held: usize) -> usize {
         match self.is_clocked_upload() {
             true => (held as u64 * u64::from(self.ratio_milli()) / 1_000) as usize,
@@ -317,12 +315,12 @@ impl Flow {
         }
     }
 
-    /// Data have come from the wire since its SYN.
+    /// Whether DATA have come from the wire since its SYN.
     pub(crate) const fn has_downloaded(&self) -> bool {
         self.down_volume > 0
     }
 
-    /// A packet is released toward the WLAN: what crosses the WLAN because of it.
+    /// Notes a release toward the WLAN; returns what crosses the WLAN because of it.
     pub(crate) fn note_release(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> PacketCost {
         match tcp {
             Some(tcp) => {
@@ -333,8 +331,8 @@ impl Flow {
         }
     }
 
-    /// What a discipline is to charge for a packet that begins to wait behind those of this connection that wait already.
-    /// It is never negative: what was charged too much may take several packets to make up for.
+    /// The charge to a discipline for a packet that begins to wait behind the waiting ones of this flow. Never negative: an excess may
+    /// take several packets to make up for.
     pub(crate) fn charge(&mut self, tcp: Option<&TcpMeta>, ip_len: Bytes) -> Charge {
         let expected = match tcp {
             Some(tcp) => self.tcp.expected_cost(tcp, ip_len),
@@ -346,13 +344,12 @@ impl Flow {
         Charge { expected, due: Bytes(due.max(0) as u64) }
     }
 
-    /// A packet that was expected to cost so much turned out to cost this when it was released.
+    /// Notes the real cost of a release, of which a discipline was charged the expected one.
     pub(crate) fn settle(&mut self, expected: Bytes, cost: &PacketCost) {
         self.uncharged += cost.bytes().0 as i64 - expected.0 as i64;
     }
 
-    /// Segments of its data for each ACK, in thousandths; of other protocols than TCP those of an upload for each
-    /// packet toward the WLAN.
+    /// Segments of its data for each ACK, in thousandths; for other protocols than TCP, packets from the WLAN for each packet toward it.
     pub(crate) fn ratio_milli(&self) -> u32 {
         match (self.is_tcp(), self.direction) {
             (true, Direction::Up) => self.tcp.upload_ratio_milli(),
@@ -369,7 +366,7 @@ impl Flow {
     }
 }
 
-/// A connection's key as a number, for the index.
+/// A flow's key as a number, for the index.
 fn hash(key: &Key) -> u64 {
     let Key { vlan, flow: key, low_is_station } = key;
     let vlan =
@@ -391,8 +388,8 @@ fn hash(key: &Key) -> u64 {
     }
 }
 
-/// Before any volume speaks: who was called is expected to send, as servers do; in the middle of a connection, data
-/// tell, and a pure ACK answers data.
+/// The direction before any volume is known: the called end is expected to send, as servers do; in the middle of a connection, DATA show
+/// the direction, and a pure ACK acknowledges DATA.
 fn first_guess(ingress: Port, tcp: &TcpMeta) -> Direction {
     let syn = tcp.flags.contains(TcpFlags::SYN);
     let sender_has_data = match () {
@@ -414,23 +411,22 @@ impl Flows {
         hash(&Key::of(meta))
     }
 
-    /// Asks memory where the flow of a hash is.
+    /// Prefetches the index entry of a hash.
     pub(crate) fn ask(&self, hash: u64) {
         self.index.ask(hash);
     }
 
-    /// What flow a hash is probably of.
+    /// The flow that a hash probably belongs to.
     pub(crate) fn guess(&self, hash: u64) -> Option<FlowId> {
         self.index.get(hash, |_| true).map(FlowId)
     }
 
-    /// A flow that was guessed.
+    /// A flow returned by [`Self::guess`].
     pub(crate) fn guessed(&self, id: FlowId) -> Option<&Flow> {
         self.slots.get(id.0 as usize)?.as_ref()
     }
 
-    /// Asks memory for the neighbours of a flow that was guessed, in the order of use: it will leave its place
-    /// between them.
+    /// Prefetches the neighbours of a guessed flow in the order of use, from between which it will be removed.
     pub(crate) fn bring_neighbours(&self, id: FlowId) {
         self.recency.prefetch(id);
     }
@@ -450,7 +446,7 @@ impl Flows {
         self.by_key.len() >= limit as usize
     }
 
-    /// Adds a connection that is not there yet.
+    /// Adds a flow that is not in the table yet.
     pub(crate) fn insert(&mut self, mut flow: Flow, now: Instant) -> FlowId {
         let (key, station, unheard) = (flow.key, flow.station, flow.unheard);
         self.added += 1;
@@ -480,7 +476,7 @@ impl Flows {
         self.slots[id.0 as usize].as_mut().expect("a flow that is referred to is there")
     }
 
-    /// It is another station's now, which was heard, or (`unheard`) is known by this address only.
+    /// Assigns a flow to another station, which was heard, or is known by the address `unheard` only.
     pub(crate) fn set_station(&mut self, id: FlowId, station: StationId, unheard: Option<MacAddr>) {
         if let Some(mac) = core::mem::replace(&mut self.get_mut(id).unheard, unheard) {
             self.by_unheard.remove(&(mac, id));
@@ -497,17 +493,17 @@ impl Flows {
         self.by_station.range(all).map(|&(_, id)| id)
     }
 
-    /// The flows for an unheard station.
+    /// The flows to an unheard station.
     pub(crate) fn of_unheard(&self, mac: MacAddr) -> impl Iterator<Item = FlowId> {
         let all = (mac, FlowId(0))..=(mac, FlowId(u32::MAX));
         self.by_unheard.range(all).map(|&(_, id)| id)
     }
 
-    /// Removes the longest unused connection if it holds nothing.
+    /// Removes the least recently used flow if it holds nothing.
     pub(crate) fn evict(&mut self) -> Option<Flow> {
         let (id, _) = self.recency.oldest()?;
         if self.get(id).held_anywhere() > 0 {
-            // It is in use after all: others are looked at next time.
+            // It is in use; the next eviction looks at others.
             self.recency.move_to_front(id);
             return None;
         }
@@ -523,7 +519,7 @@ impl Flows {
         Some(flow)
     }
 
-    /// Removes connections that were not used for long, and hands each to `gone`.
+    /// Removes idle flows, and hands each to `gone`.
     pub(crate) fn expire(&mut self, now: Instant, mut gone: impl FnMut(Flow)) {
         for _ in 0..EXPIRED_AT_ONCE {
             match self.recency.oldest() {
@@ -539,17 +535,17 @@ impl Flows {
         self.by_key.values().map(|&id| self.get(id))
     }
 
-    /// Begins a walk through all flows, in place of the one before.
+    /// Begins a walk through all flows, in place of an earlier one.
     pub(crate) fn start_walk(&mut self) {
         self.recency.start_walk();
     }
 
-    /// Looks at the next flow of the walk; `None`: it has looked at all.
+    /// The next step of the walk; `None`: it is complete.
     pub(crate) fn look(&mut self) -> Option<Look> {
         self.recency.look()
     }
 
-    /// Those that were used since then, the last one first.
+    /// Flows used since then, most recent first.
     pub(crate) fn used_since(&self, since: Instant) -> impl Iterator<Item = &Flow> {
         self.recency.used_since(since).map(|id| self.get(id))
     }

@@ -1,5 +1,5 @@
-//! The small values by which the parts of the manager name things to each other: stations, flows, contention domains,
-//! policy classes, directions. Imports nothing of the crate.
+//! The identifiers that the parts of the manager share: stations, flows, contention domains, policy classes, directions.
+//! Imports nothing of the crate.
 
 use minicbor::{Decode, Encode};
 
@@ -19,11 +19,11 @@ pub(crate) struct FlowId(pub(crate) u32);
 
 #[cfg(test)]
 impl FlowId {
-    /// One of no table.
+    /// The first slot, for a flow that is in no table.
     pub(crate) const FIRST: Self = Self(0);
 }
 
-/// A contention domain, by its place in the list.
+/// A contention domain, by its index in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DomainId(u16);
 
@@ -31,7 +31,7 @@ impl DomainId {
     /// The domain of stations that are not known to be in another.
     pub(crate) const DEFAULT: Self = Self(0);
 
-    /// The one at this place. There are fewer than 2^16.
+    /// The domain at this index. There are fewer than 2^16.
     pub(crate) fn at(place: usize) -> Self {
         Self(u16::try_from(place).unwrap_or(u16::MAX))
     }
@@ -46,7 +46,7 @@ impl DomainId {
 pub(crate) struct ModelId(pub(crate) u8);
 
 impl ModelId {
-    /// That of the configuration's own PHY.
+    /// The model of the configuration's own PHY.
     pub(crate) const DEFAULT: Self = Self(0);
 
     pub(crate) const fn index(self) -> usize {
@@ -54,12 +54,12 @@ impl ModelId {
     }
 }
 
-/// A class of stations, by its number in the operator's list.
+/// A policy class, by its number in the operator's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 #[cbor(transparent)]
 pub struct ClassId(#[n(0)] pub u8);
 
-/// Which way a connection's data travel.
+/// The direction in which a flow's data travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub enum Direction {
     /// From a station.

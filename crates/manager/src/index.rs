@@ -10,14 +10,14 @@
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-/// Entries in a bucket: as many as fill a line of 64 bytes.
+/// Entries in a bucket: as many as fill a cache line of 64 bytes.
 const WAYS: usize = 8;
-/// Entries are so many times as many as the numbers known, so that few buckets are full.
+/// Entries per known number, so that few buckets are full.
 const ROOM: usize = 2;
-/// An entry that is not in use.
+/// Value of an unused entry.
 const NOBODY: u32 = u32::MAX;
 
-/// Parts of hashes, and the numbers that they stand for.
+/// Parts of hashes, and the numbers that belong to them.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
@@ -28,7 +28,7 @@ struct Bucket {
 /// Numbers by the hashes of their keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    /// None, or a power of two of them.
+    /// Buckets: none, or a power of two.
     buckets: Vec<Bucket>,
 }
 
@@ -37,11 +37,11 @@ impl Bucket {
 }
 
 impl Index {
-    /// The number that was noted for this hash and `is_it`; `None`: ask the tree.
+    /// The number noted for this hash for which `is_it` holds; `None`: ask the tree.
     pub(crate) fn get(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let bucket = self.buckets.get(self.place(hash))?;
-        // All entries are looked at, and no jump depends on which it is: a jump that the processor guesses wrong has it
-        // wait for this line of memory before it asks for another. Of two with the same mark the first will do.
+        // All entries are compared without branches, since a mispredicted branch would wait for this cache line before
+        // the next one is requested. Of two entries with the same mark either will do.
         let hits = bucket.marks.iter().rev().fold(0u32, |hits, &mark| hits << 1 | u32::from(mark == hash as u32));
         let number = bucket.numbers[hits.trailing_zeros() as usize % WAYS];
         (hits != 0 && number != NOBODY && is_it(number)).then_some(number)
@@ -52,21 +52,21 @@ impl Index {
         black_box(self.buckets.get(self.place(hash)).map(|bucket| bucket.marks[0]));
     }
 
-    /// Notes a number that is not noted; `known`: how many the tree knows, at least one.
+    /// Notes a new number; `known`: numbers in the tree, at least one.
     pub(crate) fn note(&mut self, hash: u64, number: u32, known: usize) {
         if self.buckets.len() * WAYS < known * ROOM {
-            // What was noted comes again when it is next asked for.
+            // Earlier entries return when they are next looked up.
             self.buckets.clear();
             self.buckets.resize((known * ROOM * 2).div_ceil(WAYS).next_power_of_two(), Bucket::EMPTY);
         }
         let place = self.place(hash);
         let bucket = &mut self.buckets[place];
-        // Where there is no room, whichever: who is asked for more often comes back more often.
+        // In a full bucket any entry is replaced: those that are looked up more often return more often.
         let at = bucket.numbers.iter().position(|&number| number == NOBODY).unwrap_or(number as usize % WAYS);
         (bucket.marks[at], bucket.numbers[at]) = (hash as u32, number);
     }
 
-    /// The number's key has gone, or has another number from now on.
+    /// Forgets a number whose key has gone or gets another number.
     pub(crate) fn forget(&mut self, hash: u64, number: u32) {
         let place = self.place(hash);
         let Some(bucket) = self.buckets.get_mut(place) else { return };
@@ -75,7 +75,7 @@ impl Index {
         }
     }
 
-    /// By the upper half of a hash; the lower one distinguishes the entries of a bucket.
+    /// Bucket by the upper half of a hash; the lower half distinguishes the entries of a bucket.
     fn place(&self, hash: u64) -> usize {
         (hash >> 32) as usize & self.buckets.len().wrapping_sub(1)
     }
@@ -101,8 +101,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Asked after any history, it has the right number or none: with keys that spread, that share a bucket, that
-        /// have one hash.
+        /// After any history a lookup returns the right number or none: with well-spread keys, keys that share a bucket,
+        /// keys with the same hash.
         #[test]
         fn it_never_has_a_wrong_number(
             steps in prop::collection::vec((0u64..64, any::<bool>()), 1..400),
@@ -140,9 +140,9 @@ mod tests {
     }
 
     #[test]
-    fn few_are_missing_where_keys_spread_and_eight_are_left_where_they_do_not() {
+    fn few_entries_are_missing_where_keys_spread_and_eight_remain_where_they_do_not() {
         let mut index = Index::default();
-        // As large as it gets first, so that it does not start anew meanwhile.
+        // Its final size first, so that it does not restart meanwhile.
         index.note(hash([0]), 0, 50_000);
         for key in 1..50_000u32 {
             index.note(hash([key.into()]), key, 50_000);

@@ -1,17 +1,17 @@
-//! How long packets took on each leg of their way, by station and by policy class.
+//! Latency of packets on each leg of their way, by station and by policy class.
 //!
-//! Counts are of all time: the difference of two states is of the time between them, and the sum over stations or shards is of
-//! them all, so that percentiles of any interval and any group are right. They have four buckets to a doubling, from 0.5 ms to
-//! 8 s; a percentile is interpolated within its bucket, and so known to a tenth of its value.
+//! Counts are cumulative: the difference of two states covers the time between them, and the sum over stations or shards covers them all,
+//! so that percentiles of any interval and any group are right. There are four buckets to a doubling, from 0.5 ms to 8 s; a percentile is
+//! interpolated within its bucket, and so accurate to a tenth of its value.
 //!
-//! The legs of the WLAN and of the Internet are round trips, seen on up to 16 packets of a flow at a time:
+//! The legs of the WLAN and of the Internet are round trips, measured on up to 16 packets of a flow at a time:
 //! - WLAN: from the release of a segment to the ACK that covers it, and from the release of an ACK to a station that sends
-//!   without pauses to the first segment that echoes its timestamp. With it come the wait in the station and the receiver's delay of the ACK.
+//!   without pauses to the first segment that echoes its timestamp. This includes the wait in the station and the receiver's ACK delay.
 //! - Internet: from DATA, a SYN or a first datagram that leaves by the wire to the acknowledgment or answer, and from an ACK to a server
 //!   that sends without pauses to the first segment that echoes its timestamp.
 //!
-//! A segment that is sent again is not timed (Karn and Partridge, 1987). A SACK block (RFC 2018) ends the times of all segments up to its
-//! end: they have arrived, or were lost, and would have been acknowledged no earlier.
+//! A retransmitted segment is not timed (Karn and Partridge, 1987). A SACK block (RFC 2018) ends the times of all segments up to its end:
+//! they have arrived, or were lost and would not have been acknowledged earlier.
 
 pub(crate) mod delays;
 mod right_edges;
@@ -25,9 +25,9 @@ use crate::flows::tcp::after;
 use delays::{class_of, end_of};
 use right_edges::RightEdges;
 
-/// The class of [`class_of`] that ends with the first bucket, 0.5 ms.
+/// Index, as of [`class_of`], of the class that ends with the first bucket, 0.5 ms.
 const FIRST: usize = 35;
-/// To 8.4 s; the last bucket has no end.
+/// Number of buckets: up to 8.4 s; the last one has no end.
 const BUCKETS: usize = 58;
 const PER_DOUBLING: usize = 4;
 /// Ends of the first bucket and of each fourth one after it: 0.512 ms, and its doublings to 8.4 s.
@@ -40,27 +40,27 @@ pub const DOUBLINGS: [Span; 15] = {
     }
     ends
 };
-/// A packet that is not answered for so long is not waited for.
+/// Time after which an unanswered packet is no longer timed.
 pub(crate) const FORGOTTEN: Span = Span::from_secs(10);
-/// Packets of a flow that are timed at once: enough for tens in a second whatever the latency.
+/// Packets of a flow timed at once, at most: enough for tens a second at any latency.
 const MOST: usize = 16;
-/// Fewer packets of a flow are timed if so many took less time than this: 250 to 500 a second remain, and more say nothing further.
+/// A flow is thinned if this many timed packets took less than `BUSY_ROUND`: 250 to 500 a second remain, and more add no information.
 const ROUND: u32 = 16;
 const BUSY_ROUND: Span = Span::from_millis(32);
-/// More are timed if fewer than those were in this time, and few are under way.
+/// Thinning is relaxed if fewer than `ROUND` were timed within this time, and at most `FEW` are under way.
 const SPARSE_ROUND: Span = Span::from_millis(128);
 const FEW: usize = MOST / 4;
-/// One packet in 2^16 is timed at least.
+/// Most thinning: at least one packet in 2^16 is timed.
 const MOST_THINNING: u32 = 16;
-/// A station that has sent so many segments in a row, of full size or up to the end of the receiver's window, is taken to send on as soon
-/// as it may, so that the echo of an ACK does not wait for its application.
+/// Segments in a row, of full size or up to the end of the receiver's window, after which a station is taken to send as soon as it may, so
+/// that the echo of an ACK does not wait for its application.
 const BACKLOGGED: u32 = 64;
-/// A server that has sent nothing for so long, the least retransmission timeout of Linux, has paused: what it sends then answers no ACK.
+/// Silence after which a server has paused, so that its next segment answers no ACK: the least retransmission timeout of Linux.
 const PAUSE: Span = Span::from_millis(200);
-/// Once a station has sent so many in a row, it is remembered what the receiver's window allows.
+/// Segments in a row after which a station's receiver windows are remembered.
 const LONG: u32 = 8;
 
-/// A part of the way of a packet.
+/// A leg of a packet's way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg {
     /// Held here for the WLAN.
@@ -74,11 +74,11 @@ pub enum Leg {
 }
 
 impl Leg {
-    /// All of them, in the order of [`Latency`].
+    /// All legs, in the order of [`Latency`].
     pub const ALL: [Self; 4] = [Self::Box, Self::Wlan, Self::InternetQueue, Self::Internet];
 }
 
-/// Counts of times, and their sum.
+/// A histogram of times, and their sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     counts: [u32; BUCKETS],
@@ -112,7 +112,7 @@ impl Times {
         self.sum >= before.sum && self.counts.iter().zip(before.counts).all(|(now, before)| *now >= before)
     }
 
-    /// Packets by bucket: the first ends with the first of [`DOUBLINGS`], each doubling has four, and the last has no end.
+    /// Packets by bucket: the first bucket ends with the first of [`DOUBLINGS`], each doubling has four, and the last has no end.
     pub const fn counts(&self) -> &[u32] {
         &self.counts
     }
@@ -122,8 +122,8 @@ impl Times {
         self.sum
     }
 
-    /// Packets by doublings of the time: how many took less than each of [`DOUBLINGS`] and, but for the first, no less than the one
-    /// before; at the end those that took longer. Exact, as these times are ends of buckets.
+    /// Packets by doublings of the time: those below each of [`DOUBLINGS`] and, but for the first, not below the one before; at the end
+    /// the rest. Exact, since these times are ends of buckets.
     pub fn by_doubling(&self) -> [u64; DOUBLINGS.len() + 1] {
         let mut packets = [0; DOUBLINGS.len() + 1];
         let at = |bucket: usize| bucket.div_ceil(PER_DOUBLING);
@@ -131,12 +131,12 @@ impl Times {
         packets
     }
 
-    /// How many packets were timed.
+    /// Number of packets timed.
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// The time that so many of 100 packets did not exceed; `None`: there are none.
+    /// The time that this percentage of packets did not exceed; `None`: no packets.
     pub fn percentile(&self, percent: u64) -> Option<Span> {
         let wanted = (self.count() * percent).div_ceil(100);
         let mut before = 0;
@@ -156,12 +156,12 @@ impl Times {
     }
 }
 
-/// The sum of two, at most 584 years: where 16,000 packets wait all the time, as many seconds are added in each.
+/// The sum of two times, saturating at 584 years: where 16,000 packets wait all the time, 16,000 seconds are added in each second.
 const fn together(a: Span, b: Span) -> Span {
     Span::from_nanos(a.as_nanos().saturating_add(b.as_nanos()))
 }
 
-/// How long packets took, by leg.
+/// Latency of packets, by leg.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency([Times; Leg::ALL.len()]);
 
@@ -170,23 +170,23 @@ impl Latency {
         self.0[leg as usize].note(took);
     }
 
-    /// Counts of a leg.
+    /// The histogram of a leg.
     pub const fn leg(&self, leg: Leg) -> &Times {
         &self.0[leg as usize]
     }
 
-    /// Adds the counts of others.
+    /// Adds the counts of another.
     pub fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, times)| sum.add(times));
     }
 
-    /// Its counts and those of others.
+    /// Its counts plus those of another.
     pub fn plus(mut self, other: &Self) -> Self {
         self.add(other);
         self
     }
 
-    /// What was counted after an earlier state. Counts that have become fewer have begun anew.
+    /// The counts since an earlier state. Counts that have decreased were reset.
     pub fn since(&self, before: &Self) -> Self {
         let pairs = || self.0.iter().zip(&before.0);
         if pairs().all(|(now, before)| now.contains(before)) {
@@ -197,24 +197,24 @@ impl Latency {
     }
 }
 
-/// Packets of one kind that are timed, by ascending keys.
+/// The timed packets of one kind, by ascending keys.
 ///
-/// Those that are timed are one in a power of two of all, chosen by a hash of the key, so that a packet's place in a burst does not
-/// matter: the first of an aggregate waits for less, and the first of two for the other one's ACK.
+/// One packet in a power of two is timed, chosen by a hash of the key, so that its position in a burst does not matter: the first packet
+/// of an aggregate waits for less, and the first of two waits for the ACK of both.
 #[derive(Clone, Debug, Default)]
 struct Laps {
-    /// The furthest key of all packets.
+    /// The furthest key so far.
     furthest: Option<u32>,
     under_way: VecDeque<(u32, Instant)>,
-    /// One packet in 2^this is timed.
+    /// One packet in `2^thinning` is timed.
     thinning: u32,
-    /// Packets that were timed in this round, and when it began.
+    /// Packets timed in this round, and when the round began.
     timed: u32,
     round: Instant,
 }
 
 impl Laps {
-    /// A packet begins its way. False: its key is not a new one.
+    /// Starts timing a packet. False: its key is not a new one.
     fn begin(&mut self, now: Instant, key: u32) -> bool {
         if self.furthest.is_some_and(|furthest| !after(key, furthest)) {
             return false;
@@ -239,7 +239,7 @@ impl Laps {
         true
     }
 
-    /// All keys up to this one are answered: how long the oldest that is timed took, until there is none.
+    /// Handles an answer to all keys up to this one: returns the time of the oldest timed one; to be called until `None`.
     fn end(&mut self, now: Instant, key: u32) -> Option<Span> {
         self.under_way.front().filter(|(begun, _)| !after(*begun, key))?;
         let (_, since) = self.under_way.pop_front()?;
@@ -253,7 +253,7 @@ impl Laps {
         Some(now.saturating_since(since)).filter(|&took| took < FORGOTTEN)
     }
 
-    /// Times half as many packets from now on, of those under way too.
+    /// Halves the share of timed packets from now on, also of those under way.
     fn thin(&mut self, now: Instant) {
         self.thinning = (self.thinning + 1).min(MOST_THINNING);
         let thinning = self.thinning;
@@ -261,7 +261,7 @@ impl Laps {
         (self.timed, self.round) = (0, now);
     }
 
-    /// A packet with this key was sent again: which of them is answered is unknown.
+    /// Stops timing a packet that was sent again, since it is unknown which copy is answered.
     fn forget(&mut self, key: u32) {
         self.under_way.retain(|&(begun, _)| begun != key);
     }
@@ -269,42 +269,42 @@ impl Laps {
 
 /// Whether a packet is timed where one in 2^`thinning` is.
 const fn is_chosen(key: u32, thinning: u32) -> bool {
-    // The final mixing of MurmurHash3 (Appleby, 2011): sequence numbers are an arithmetic progression, which it leaves no trace of.
+    // The finalizer of MurmurHash3 (Appleby, 2011), which leaves no trace of the arithmetic progression of sequence numbers.
     let key = (key ^ key >> 16).wrapping_mul(0x85eb_ca6b);
     let key = (key ^ key >> 13).wrapping_mul(0xc2b2_ae35);
     (key ^ key >> 16).trailing_zeros() >= thinning
 }
 
-/// The packets of a flow that are timed now.
+/// The packets of a flow that are being timed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stopwatch {
-    /// Segments toward the station, and what went beyond the wire port: by their ends.
+    /// Segments toward the station, and segments beyond the wire port, by their ends.
     data: Laps,
     beyond: Laps,
-    /// ACKs of an upload, by timestamp. One that several have shows nothing of the later ones.
+    /// ACKs of an upload, by timestamp. Later ACKs with the same timestamp are not timed.
     acks: Laps,
     /// ACKs of a download beyond the wire port, by timestamp.
     beyond_acks: Laps,
     server: Server,
-    /// Segments of the upload in a row that are of full size, or that fill the receiver's window; and that size.
+    /// Segments of the upload in a row that are of full size or fill the receiver's window, and that size.
     in_a_row: u32,
     largest: Bytes,
     edges: RightEdges,
-    /// The station reports what has come behind a gap.
+    /// Whether the station reports segments behind a gap (SACK).
     sacks: bool,
 }
 
-/// Whether the sender of a download sends on as soon as an ACK allows it.
+/// Whether the sender of a download sends as soon as an ACK allows it.
 #[derive(Clone, Debug, Default)]
 struct Server {
-    /// Segments in a row of full size, without a pause; and that size.
+    /// Segments of full size in a row without a pause, and that size.
     in_a_row: u32,
     largest: Bytes,
     last: Instant,
 }
 
 impl Server {
-    /// A segment comes from it. False: it has paused, or does now.
+    /// Notes a segment from the server. False: it has paused before, or may pause now.
     fn sends_on(&mut self, now: Instant, payload: Bytes) -> bool {
         let is_full = payload >= self.largest;
         let paused = now.saturating_since(self.last) >= PAUSE;
@@ -329,7 +329,7 @@ impl Stopwatch {
         }
     }
 
-    /// Whether a segment of these DATA was released toward the station, be it this one or one of those behind it.
+    /// Whether a segment with these DATA, or a later one, was released toward the station.
     pub(crate) fn has_released(&self, tcp: &TcpMeta) -> bool {
         self.data.furthest.is_some_and(|furthest| !after(tcp.seq_end(), furthest))
     }
@@ -343,7 +343,7 @@ impl Stopwatch {
         }
     }
 
-    /// A segment comes from the station. A short one ends what its application has written, which may pause then, unless the receiver's
+    /// Notes a segment from the station. A short one ends what its application has written, which may then pause, unless the receiver's
     /// window ends there.
     pub(crate) fn note_from_station(&mut self, tcp: &TcpMeta) {
         let is_data = tcp.payload > Bytes::ZERO;
@@ -356,7 +356,7 @@ impl Stopwatch {
         }
     }
 
-    /// A segment comes from the station, and was noted: how long one of those that it answers took, until there is none.
+    /// Handles a noted segment from the station: returns the time of one packet that it answers; to be called until `None`.
     pub(crate) fn come_from_station(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
         let echo = tcp.timestamps.map(|stamps| stamps.echo);
         self.sacks |= tcp.sacked_to.is_some();
@@ -384,7 +384,7 @@ impl Stopwatch {
         }
     }
 
-    /// A segment comes from the wire, and was noted: how long one of those that it answers was under way, until there is none.
+    /// Handles a noted segment from the wire: returns the time of one packet that it answers; to be called until `None`.
     pub(crate) fn come_from_wire(&mut self, now: Instant, tcp: &TcpMeta) -> Option<Span> {
         let echo = tcp.timestamps.filter(|_| tcp.payload > Bytes::ZERO).map(|stamps| stamps.echo);
         self.beyond.end(now, tcp.ack).or_else(|| self.beyond_acks.end(now, echo?))
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_the_scale() {
+    fn times_below_and_above_the_buckets_are_counted() {
         let mut latency = Latency::default();
         assert_eq!(latency.leg(Leg::Box).percentile(50), None);
         latency.note(Leg::Box, Span::ZERO);
@@ -497,8 +497,7 @@ mod tests {
         assert_eq!(watch.come_from_station(at(20), &ack), None);
     }
 
-    /// Bursts of so many segments, each burst answered segment by segment, a millisecond apart: the median, in milliseconds, and how many
-    /// were timed.
+    /// Bursts of segments, each answered segment by segment, a millisecond apart: the median in milliseconds, and how many were timed.
     fn timed_in_bursts(segments: u32, bursts: u32) -> (u64, usize) {
         let (mut watch, mut times) = (Stopwatch::default(), Vec::new());
         let data = |k: u32| segment(k.wrapping_mul(1_448), 1, 1_448);
@@ -552,7 +551,7 @@ mod tests {
         assert_eq!(watch.come_from_station(at(14), &stamped(data.clone(), 6, 69)), None);
         assert_eq!(watch.come_from_station(at(15), &stamped(data.clone(), 6, 70)), Some(Span::from_millis(5)));
         assert_eq!(watch.come_from_station(at(16), &stamped(data.clone(), 6, 70)), None);
-        // After a short segment the station may be silent for as long as it likes.
+        // After a short segment the station may be silent for any time.
         watch.release(at(20), &stamped(ack, 80, 6));
         watch.note_from_station(&segment(4_001, 1, 300));
         assert_eq!(watch.come_from_station(at(3_000), &stamped(data, 9, 81)), None);
@@ -581,8 +580,8 @@ mod tests {
         assert_eq!(come(&mut watch, 404, &stamped(data, 10, 90)), None);
     }
 
-    /// A window of 65,535 bytes is filled with 45 segments of 1448 bytes and one of 375; 20 ms pass until the station answers an ACK. How
-    /// many ACKs of ten windows were timed, where the receiver says that its window is as large as given.
+    /// A window of 65,535 bytes is filled with 45 segments of 1448 bytes and one of 375; the station answers an ACK after 20 ms. Returns
+    /// how many ACKs of ten windows were timed, if the receiver advertises a window of the given size.
     fn timed_behind_a_window(window: u16) -> usize {
         const ROUND_TRIP: Span = Span::from_millis(20);
         let (mut watch, mut timed) = (Stopwatch::default(), Vec::new());

@@ -1,14 +1,14 @@
-//! What was lost on the way, by station: here, between the box and the station, or beyond the wire port.
+//! Losses by station: in the box, between the box and the station, and beyond the wire port.
 //!
-//! Losses outside the box are seen in TCP, whose senders send again what was lost:
+//! Losses outside the box are detected in TCP, whose senders retransmit lost DATA:
 //! - DATA that come again although they have passed here and are not acknowledged were lost behind the box, unless they are still held
 //!   here.
-//! - DATA that come later than what follows them, without having passed before, were lost before the box. If they come within 3 ms,
+//! - DATA that come later than their successors, without having passed before, were lost before the box. If they come within 3 ms,
 //!   they were overtaken.
 //!
-//! Not detected: losses of other protocols; of a connection that ends before it has sent again; the second loss of the same DATA
-//! beyond the box; the loss before the box of the last DATA that were sent, behind which nothing shows a gap. A sender that sends again
-//! without need, after a timeout, counts as if that was lost.
+//! Not detected: losses of other protocols; of a connection that ends before it retransmits; the second loss of the same DATA beyond the
+//! box; the loss before the box of the last DATA that were sent, behind which nothing shows a gap. A needless retransmission, after a
+//! timeout, counts as a loss.
 
 use alloc::collections::VecDeque;
 
@@ -18,18 +18,18 @@ use evenair_units::{Instant, Span};
 use crate::flows::tcp::after;
 use crate::ids::{DOWN, UP};
 
-/// DATA that come so soon after those that follow them were overtaken by them.
+/// Age of a gap up to which DATA that fill it were overtaken and not lost.
 const OVERTAKEN: Span = Span::from_millis(3);
-/// Holes of a direction that are kept. A full buffer may lose every second packet of a round trip, which makes more: then those that are
-/// closest to each other become one.
+/// Holes of a direction that are kept, at most. A full buffer may lose every second packet of a round trip, which makes more holes: then
+/// the two closest to each other become one.
 const MOST_HOLES: usize = 32;
 
 /// Losses on the way toward a station, or from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LossCounts {
-    /// Segments of TCP DATA that have passed here, those sent again included.
+    /// Segments of TCP DATA that have passed here, including retransmissions.
     pub data: u64,
-    /// Packets dropped here, but for ACKs that a later one stands for.
+    /// Packets dropped here, except for ACKs that a later one supersedes.
     pub here: u64,
     /// Segments lost between the box and the station.
     pub wlan: u64,
@@ -47,12 +47,12 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Counts of a direction.
+    /// The counts of a direction.
     pub(crate) const fn of(&mut self, direction: usize) -> &mut LossCounts {
         if direction == DOWN { &mut self.down } else { &mut self.up }
     }
 
-    /// A segment of DATA has come in by a port.
+    /// Notes a segment of DATA that has come in by a port.
     pub(crate) fn note(&mut self, ingress: Port, passage: Passage) {
         let counts = self.of(if ingress == Port::Wire { DOWN } else { UP });
         counts.data += 1;
@@ -67,12 +67,12 @@ impl Losses {
         }
     }
 
-    /// Its counts and those of others.
+    /// These counts plus those of another.
     pub fn plus(self, other: &Self) -> Self {
         Self { down: self.down.plus(&other.down), up: self.up.plus(&other.up) }
     }
 
-    /// What was counted after an earlier state. Counts that have become fewer have begun anew.
+    /// The counts since an earlier state. Counts that have decreased were reset.
     pub fn since(&self, before: &Self) -> Self {
         let difference = || Some(Self { down: self.down.since(&before.down)?, up: self.up.since(&before.up)? });
         difference().unwrap_or(*self)
@@ -102,11 +102,11 @@ impl LossCounts {
 /// What a segment of DATA shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// It is the first of its kind, or needless.
+    /// Its first passage, or a needless retransmission.
     First,
-    /// An earlier one was lost before it came here.
+    /// An earlier copy was lost before the box.
     LostBefore,
-    /// An earlier one has passed here and was lost behind.
+    /// An earlier copy has passed here and was lost behind the box.
     LostBehind,
 }
 
@@ -115,13 +115,12 @@ pub(crate) enum Passage {
 pub(crate) struct Passed {
     /// Sequence number behind the furthest byte.
     end: Option<u32>,
-    /// Parts that have not come, from and to, and since when: the last ones.
+    /// The last holes: sequence numbers of beginning and end, and since when.
     holes: VecDeque<(u32, u32, Instant)>,
 }
 
 impl Passed {
-    /// A segment has come; `acked`: the furthest acknowledgment of the other end; `dropped`: packets dropped here that have not come
-    /// again.
+    /// Notes a segment; `acked`: furthest acknowledgment from the other end; `dropped`: packets dropped here that have not come again.
     pub(crate) fn note(&mut self, now: Instant, tcp: &TcpMeta, acked: Option<u32>, dropped: &mut u32) -> Passage {
         let (from, to) = (tcp.seq, tcp.seq_end());
         let Some(end) = self.end.filter(|_| !tcp.begins()) else {
@@ -148,8 +147,8 @@ impl Passed {
         }
     }
 
-    /// Makes room for a hole: those that the other end has acknowledged are filled, and else the two with the fewest bytes between them
-    /// become one, the oldest of such pairs.
+    /// Makes room for a hole: removes those that the other end has acknowledged, or else joins the two with the fewest bytes between them,
+    /// the oldest of such pairs.
     fn make_room(&mut self, acked: Option<u32>) {
         if self.holes.len() < MOST_HOLES {
             return;
@@ -164,7 +163,7 @@ impl Passed {
         }
     }
 
-    /// Fills a hole, or a part of it. Since when it was there; `None`: nothing was missing there.
+    /// Fills a hole, or a part of it. Returns since when it was there; `None`: nothing was missing there.
     fn fill(&mut self, from: u32, to: u32) -> Option<Instant> {
         let within = |&(start, stop, _): &(u32, u32, Instant)| !after(start, from) && !after(to, stop);
         let at = self.holes.iter().position(within)?;
@@ -173,7 +172,7 @@ impl Passed {
             (true, true) => _ = self.holes.remove(at),
             (true, false) => self.holes[at].0 = to,
             (false, true) => self.holes[at].1 = from,
-            // The rest of it is in two parts. Where there is no room for both it stays one, with what has come now.
+            // The rest of it is in two parts. Without room for both it stays one hole, including what has come now.
             (false, false) if self.holes.len() == MOST_HOLES => {}
             (false, false) => {
                 self.holes[at].1 = from;
@@ -191,7 +190,7 @@ mod tests {
     use super::*;
     use crate::flows::tcp::tests::segment;
 
-    /// The losses before and behind the box of segments that come so many milliseconds after the start, by number.
+    /// The losses before and behind the box of segments that come at these milliseconds, by number.
     fn losses(came: &[(u64, u32)], acked: Option<u32>, mut dropped: u32) -> (u64, u64) {
         let at = |number: u32| (u32::MAX - 1_500).wrapping_add(number * 1_000);
         let (mut passed, mut losses) = (Passed::default(), Losses::default());
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_late_was_lost_before_and_what_comes_again_behind() {
+    fn late_segments_were_lost_before_the_box_and_repeated_ones_behind() {
         let none = (0, 0);
         assert_eq!(losses(&[(0, 0), (1, 1), (2, 2), (3, 3)], None, 0), none);
         assert_eq!(losses(&[(0, 0), (1, 2), (2, 3), (40, 1), (41, 4)], None, 0), (1, 0), "the second was lost before");
@@ -228,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn every_second_segment_is_lost_before_however_many_those_are() {
+    fn every_second_segment_is_lost_before_the_box_however_many_there_are() {
         let lost = || (0..400).map(|k| 2 * k + 1);
         let came: Vec<_> = (0..=400).map(|k| (0, 2 * k)).chain(lost().map(|number| (40, number))).collect();
         assert_eq!(losses(&came, None, 0), (400, 0));
     }
 
     #[test]
-    fn counts_that_begin_anew_are_no_differences() {
+    fn counts_that_were_reset_make_no_differences() {
         let of = |data| Losses { down: LossCounts { data, ..<_>::default() }, ..<_>::default() };
         assert_eq!((of(9).since(&of(4)), of(3).since(&of(4))), (of(5), of(3)));
         assert_eq!(of(9).plus(&of(4)), of(13));

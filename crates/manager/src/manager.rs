@@ -1,4 +1,4 @@
-//! The manager: what happens to a packet, from in to out.
+//! The manager: inputs, outputs, and the state that all parts of it share.
 
 mod age;
 mod ahead;
@@ -49,29 +49,29 @@ use crate::{Command, Config, Counters, Event, Mode, Observation, Output, Reason}
 pub struct Manager<P> {
     config: Config,
     mode: Mode,
-    /// While draining: when patience ends.
+    /// While draining: the end of the drain limit.
     drain_until: Instant,
     /// The airtime model of each domain.
     models: AirtimeModels,
     stations: Stations,
     flows: Flows,
     access_points: Table,
-    /// What each medium has of its own.
+    /// The state of each contention domain.
     domains: Domains<P>,
-    /// How long packets waited for any of them.
+    /// Waiting times for the WLAN, of all domains.
     waits: Waits,
-    /// The Internet link, where there is one to serve.
+    /// The Internet link, if configured.
     wan: Option<Wan<P>>,
     neighbours: Neighbours,
     calls: Calls,
     dialogs: Dialogs,
     receiver: Receiver<P>,
-    /// Domains in which frames wait for their group's share, and the groups that stations are in.
+    /// Domains with waiting frames to groups, and the groups with members.
     waiting_groups: Vec<DomainId>,
     memberships: Memberships,
-    /// What each class has had.
+    /// Total traffic of each policy class.
     totals: Totals,
-    /// Code points decide where flows are in the policy.
+    /// Whether the policy reads code points.
     reads_dscp: bool,
     counters: Counters,
     harm: Harm,
@@ -119,7 +119,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes a packet that came in. `now` never goes back.
+    /// Handles a packet that came in. `now` never goes back.
     pub fn handle_packet(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         self.counters.received += 1;
         self.note_neighbour(now, meta);
@@ -162,7 +162,7 @@ impl<P: Send + 'static> Manager<P> {
         self.serve(now);
     }
 
-    /// To be called at the deadline, or any time later.
+    /// Handles the deadline. May be called at it, or any time later.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.serve(now);
         if self.mode == Mode::Draining && now >= self.drain_until {
@@ -175,7 +175,7 @@ impl<P: Send + 'static> Manager<P> {
         self.settle_domains();
     }
 
-    /// Takes a command.
+    /// Handles a command of the operator.
     pub fn handle_command(&mut self, now: Instant, command: Command) {
         if !matches!(command, Command::Reconfigure(_)) {
             self.overrule_guard(now);
@@ -195,7 +195,7 @@ impl<P: Send + 'static> Manager<P> {
         self.serve(now);
     }
 
-    /// Takes an observation.
+    /// Handles an observation about the WLAN.
     pub fn handle_observation(&mut self, now: Instant, observation: Observation) {
         let (mac, rate) = match observation {
             Observation::StationRate { mac, rate } => (mac, Some(rate)),
@@ -226,12 +226,12 @@ impl<P: Send + 'static> Manager<P> {
         self.serve(now);
     }
 
-    /// The next decision, oldest first.
+    /// The next decision, oldest first; `None`: all were returned.
     pub fn poll_output(&mut self) -> Option<Output<P>> {
         self.outputs.pop_front()
     }
 
-    /// When, and why, [`Self::handle_timeout`] is to be called.
+    /// When [`Self::handle_timeout`] has to be called, and the reason.
     pub fn poll_deadline(&self) -> Option<(Instant, Reason)> {
         let mut deadline = (self.next_tick(), Reason::Tick);
         let (touched, due) = self.domains.deadlines();
@@ -257,7 +257,7 @@ impl<P: Send + 'static> Manager<P> {
         Some(deadline)
     }
 
-    /// When the next interval of all domains ends.
+    /// When the present interval of all domains ends.
     fn next_tick(&self) -> Instant {
         self.domains[DomainId::DEFAULT].pacer.next_tick()
     }
@@ -274,7 +274,7 @@ impl<P: Send + 'static> Manager<P> {
         domain.quiet_until().map_or(free, |until| free.max(until))
     }
 
-    /// The next packet, and what it takes alone.
+    /// The next packet of a domain, and its time in the unit of the account.
     fn next_packet(&self, domain: &Domain<P>) -> Next {
         if let Some(discipline) = &domain.discipline {
             return Next { own: discipline.expected_airtime(), in_run: false };
@@ -289,23 +289,23 @@ impl<P: Send + 'static> Manager<P> {
         Next { own, in_run: domain.queues.is_in_run() }
     }
 
-    /// The PHY rate of a connection's station.
+    /// The PHY rate of a flow's station.
     fn rate_of(&self, id: FlowId) -> PhyRate {
         self.stations.get(self.flows.get(id).station).rate
     }
 
-    /// The airtime model of a connection's station.
+    /// The airtime model of a flow's station.
     fn model_of(&self, id: FlowId) -> &AirtimeModel {
         &self.models[self.stations.get(self.flows.get(id).station).domain]
     }
 
-    /// Whether a bypassed box is to have copies of the packets that the bridge carries: the harm guard's reference comes from
-    /// them. Such a copy goes to [`Self::handle_packet`], and its release is to be ignored.
+    /// Whether a bypassed box needs copies of the packets that the bridge carries, from which the harm guard gets its baseline. Copies go
+    /// to [`Self::handle_packet`], and their release is to be ignored.
     pub fn wants_copies(&self) -> bool {
         self.domains.iter().any(harm::can_do_harm)
     }
 
-    /// Whether the next interval ends with the insertion of a box that the guard has bypassed: from then on a packet is no copy.
+    /// Whether a box that the guard has bypassed is inserted at the end of this interval. From then on packets are no copies.
     pub fn is_trial_due(&self, now: Instant) -> bool {
         self.mode == Mode::Bypassed && self.harm.bypassed.is_some() && self.harm.trials.is_due(now)
     }
@@ -331,7 +331,7 @@ impl<P: Send + 'static> Manager<P> {
             return;
         }
         if self.mode == Mode::Bypassed {
-            // What crossed while nothing was managed says nothing about C.
+            // Throughput while nothing was managed does not change C.
             for domain in self.domains.iter_mut() {
                 domain.pacer.tick_unmanaged(now, false);
             }
@@ -346,7 +346,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 }
 
-/// A connection has gone from the table.
+/// Removes a flow that has left the table from queues and station.
 fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&mut Wan<P>>, stations: &mut Stations) {
     if let Some(leaf) = flow.leaf {
         domains.touch(flow.domain).queues.detach(leaf);
@@ -359,13 +359,12 @@ fn forget<P: Send + 'static>(flow: Flow, domains: &mut Domains<P>, wan: Option<&
     stations.get_mut(flow.station).leave(flow.answer);
 }
 
-/// A medium before anything was seen.
+/// The initial state of a contention domain.
 fn configured_medium(config: &Config, model: &AirtimeModel, stations: &Stations, id: DomainId) -> Medium {
     Medium { standard: model.standard(), capacity: configured_capacity(config, model, stations, id) }
 }
 
-/// C* before anything was seen: as if all configured stations of a domain were active; without any, C at the default
-/// rate.
+/// Initial C*: as if all configured stations of a domain were active; without any, C at the default rate.
 fn configured_capacity(config: &Config, model: &AirtimeModel, stations: &Stations, id: DomainId) -> BitRate {
     let there = stations.iter().filter(|station| station.domain == id);
     let parts: Vec<_> = there.map(|s| (s.weight() * s.capacity.as_bps(), s.capacity)).collect();

@@ -1,9 +1,9 @@
 //! The pacer of a contention domain: how much may be released to the access points now.
 //!
-//! It receives releases, completions and time, and says when the next packet may be released ([`Pacer::ready_at`]). Which packet that
-//! is, is not its business: the queues or a discipline decide. It knows nothing of the PHY: others hand in what a packet costs.
+//! It receives releases, completions and time, and gives the instant of the next release ([`Pacer::ready_at`]). The queues or a discipline
+//! decide which packet that is. It knows nothing of the PHY: callers pass the airtime of a packet.
 //!
-//! The controller ([`controller`]) says what releases are paced by:
+//! The controller ([`controller`]) determines what paces releases:
 //!
 //! | pacing | controllers |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | a virtual server at the service rate ([`server`], [`rate`]), which the law moves | `published`, `pi`, `fixed` |
 //! | nothing | `none` |
 //!
-//! The backlog is estimated whatever the controller is, since calls and reports use it.
+//! The backlog is estimated with every controller, since calls and reports use it.
 
 mod account;
 pub(crate) mod aggregating;
@@ -55,43 +55,43 @@ use standing::{RatesSaid, Ratio, Standing};
 /// A packet on its way to the access points.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
-    /// Airtime that is still to come for it, by the airtime model.
+    /// Airtime still to come for it, by the airtime model.
     pub(crate) airtime: Span,
-    /// Of it, that of DATA that its station sends for it.
+    /// The part of `airtime` for DATA that its station sends in response.
     pub(crate) for_data: Span,
-    /// Before access points that aggregate: that is what it takes, whatever cost was measured.
+    /// Before access points that aggregate: `airtime` is exact, and is not scaled by measured costs.
     pub(crate) is_sure: bool,
     pub(crate) completion: Completion,
-    /// The release before it of its flow.
+    /// The previous release of its flow.
     pub(crate) previous: Option<Mark>,
     /// The receiving station. `None`: a group, or an unknown receiver.
     pub(crate) station: Option<StationId>,
 }
 
 impl Outgoing {
-    /// A packet to which no acknowledgment is due.
+    /// A packet without an acknowledgment due.
     pub(crate) const fn unanswered(airtime: Span, station: Option<StationId>) -> Self {
         Self { airtime, for_data: Span::ZERO, is_sure: false, completion: Completion::None, previous: None, station }
     }
 
-    /// A packet to a group, whose rate is known.
+    /// A packet to a group, whose airtime is exact.
     pub(crate) const fn to_group(airtime: Span) -> Self {
         Self { is_sure: true, ..Self::unanswered(airtime, None) }
     }
 }
 
-/// What is known of the completion of a release.
+/// Whether and how a release will be completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// The station acknowledges it. `managed`: packets are held, so that what is in flight is the box's choice.
     Expected { managed: bool },
-    /// Another packet's acknowledgement will stand for it.
+    /// Another packet's acknowledgment covers it.
     None,
-    /// It is of a protocol whose acknowledgements are not known.
+    /// It is of a protocol whose acknowledgments are not recognised.
     Unknown,
 }
 
-/// See the module.
+/// The pacer of one domain; see the module.
 #[derive(Debug)]
 pub(crate) struct Pacer {
     domain: DomainId,
@@ -101,18 +101,18 @@ pub(crate) struct Pacer {
     backlog: Box<dyn Account>,
     /// The longest run of packets to one station, where access points aggregate.
     run: RunLimit,
-    /// A fixed limit of the medium time in flight.
+    /// A fixed limit of the medium time in flight, in place of target and lag.
     in_flight: Option<Span>,
     guard: Guard,
     undrained: Undrained,
-    /// Without a baseline the guard may hold nothing for a moment to measure one.
+    /// Whether the guard, without a baseline, may hold nothing for a moment to measure one.
     measures_at_start: bool,
-    /// The account is that for access points that aggregate.
+    /// Whether the account is that for access points that aggregate.
     aggregates: bool,
     rate: ServiceRate,
 }
 
-/// The law of the configured controller, and the service rate at which it starts.
+/// The law of the configured controller, and its first service rate.
 fn start(config: PacerConfig, capacity: BitRate, now: Instant) -> (Box<dyn Law>, ServiceRate) {
     let law = config.controller.law(now);
     let rates = Rates { rate: capacity, capacity, charge: config.charge };
@@ -120,13 +120,13 @@ fn start(config: PacerConfig, capacity: BitRate, now: Instant) -> (Box<dyn Law>,
     (law, ServiceRate::new(rates, config.controller.interval(), now))
 }
 
-/// The account of a domain whose access points aggregate, or do not; `next`: the number of the next release.
+/// The account of a domain, for access points that aggregate or not; `next`: the number of the next release.
 fn account(aggregates: bool, next: u64, now: Instant) -> Box<dyn Account> {
     if aggregates { Box::new(Aggregating::new(next, now)) } else { Box::new(Standing::new(next, now)) }
 }
 
 impl Pacer {
-    /// `capacity` is C* as long as no station is active.
+    /// `capacity`: C* as long as no station is active.
     pub(crate) fn new(id: DomainId, config: PacerConfig, capacity: BitRate, now: Instant) -> Self {
         let (law, rate) = start(config, capacity, now);
         Self {
@@ -145,7 +145,7 @@ impl Pacer {
         }
     }
 
-    /// Takes another configuration over. What is in flight stays so; the service rate starts anew. `waiting`: packets are held.
+    /// Applies another configuration. Releases in flight stay in the account; the service rate starts anew. `waiting`: packets are held.
     pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
         (self.pacing, self.run, self.in_flight) = (config.controller.pacing(), config.run, config.in_flight);
         if core::mem::replace(&mut self.aggregates, config.aggregates) != config.aggregates {
@@ -172,28 +172,28 @@ impl Pacer {
 
 /// Events.
 impl Pacer {
-    /// The box begins to hold packets: nothing that is in flight was released by it.
+    /// The box begins to hold packets; it has released nothing that is in flight.
     pub(crate) fn on_insert(&mut self, now: Instant) {
         self.undrained = Undrained::new(self.backlog.awaited());
         self.backlog.begin(now);
     }
 
-    /// The first packet of a busy period is held. True if the service of the last one has ended.
+    /// The first packet of a busy period is held. Returns whether the service of the last one has ended.
     pub(crate) fn on_busy(&mut self, now: Instant) -> bool {
         self.server.wake(now)
     }
 
-    /// A packet that was held is released, which costs this much in all.
+    /// A held packet with this cost is released.
     pub(crate) fn on_service(&mut self, now: Instant, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
         self.server.release(now, self.rate.wait(model, cost, rate));
     }
 
-    /// The packet of [`Self::on_service`] has gone; `waiting`: others are held.
+    /// The packet of [`Self::on_service`] has left; `waiting`: others are held.
     pub(crate) fn on_served(&mut self, waiting: bool) {
         self.law.on_served(waiting);
     }
 
-    /// A packet goes to the access points, held before or not; `of`: what is known of its station.
+    /// A packet goes to the access points, held before or not; `of`: the pacer's state of its station.
     pub(crate) fn on_release(&mut self, now: Instant, outgoing: Outgoing, of: Option<&mut Paced>) -> Mark {
         let Outgoing { airtime, for_data, is_sure, completion, previous, station } = outgoing;
         let due = matches!(completion, Completion::Expected { .. });
@@ -215,85 +215,85 @@ impl Pacer {
         mark
     }
 
-    /// The completion of this release is not waited for any more: those of its flow cannot be relied on for now.
+    /// Whether this release was given up, so that completions of its flow are not relied on for now.
     pub(crate) fn has_given_up(&self, mark: Mark) -> bool {
         mark.domain() == self.domain && self.backlog.is_given_up(mark)
     }
 
-    /// This release of a station is complete, and with it all before of its flow; `of`: what is known of the station.
+    /// A release of a station is complete, and with it all earlier ones of its flow; `of`: the pacer's state of the station.
     pub(crate) fn on_completion(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced) {
         self.undrained.note_completion(station, mark.number());
         self.backlog.answer(now, mark, station, of);
         self.law.on_completion(now, mark.number());
     }
 
-    /// A station sent a packet before it had the oldest release of the packet's flow.
+    /// A packet from a station was sent before the station had the oldest release of the packet's flow.
     pub(crate) fn on_older_packet(&mut self, now: Instant) {
         self.backlog.note_older_packet(now);
     }
 
-    /// A station has answered the probe that was this release: all that was released before it has left.
+    /// A station has replied to the probe that was this release: all earlier releases have left.
     pub(crate) fn on_probe_completion(&mut self, now: Instant, mark: Mark, waited: Waited) {
         self.backlog.answer_probe(now, mark, waited);
     }
 
-    /// The box keeps all back, so that a probe finds no queue.
+    /// The box releases nothing, so that a probe finds no queue.
     pub(crate) fn on_pause(&mut self, now: Instant) {
         self.backlog.pause(now);
     }
 
-    /// Answers to probes are not believed any more.
+    /// Replies to probes are no longer trusted.
     pub(crate) fn on_probes_disbelieved(&mut self) {
         self.backlog.disbelieve_probes();
     }
 
-    /// Something came from the WLAN, which took this airtime.
+    /// A packet came from the WLAN and took this airtime.
     pub(crate) fn on_heard(&mut self, now: Instant, airtime: Span) {
         self.backlog.hear(now, airtime);
     }
 
-    /// DATA of a station came from the WLAN, which took this airtime; `of`: what is known of the station.
+    /// DATA of a station came from the WLAN and took this airtime; `of`: the pacer's state of the station.
     pub(crate) fn on_data(&mut self, now: Instant, airtime: Span, station: StationId, of: &Paced) {
         self.backlog.note_data(now, airtime, station, of);
     }
 
-    /// Something was seen to cross the WLAN.
+    /// A packet was seen to cross the WLAN.
     pub(crate) fn on_crossed(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
         self.rate.note_crossed(model, cost, rate);
     }
 
-    /// Something that is not held crosses the WLAN: what is held pays for it.
+    /// A packet that is not held crosses the WLAN: held packets pay for it.
     pub(crate) fn on_unscheduled(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
         self.server.bypass(self.rate.wait(model, cost, rate));
     }
 
-    /// The same of a packet to a group, of which the airtime alone is known.
+    /// Same as [`Self::on_unscheduled`] for a packet to a group, of which only the airtime is known.
     pub(crate) fn on_unscheduled_group(&mut self, airtime: Span) {
         self.server.bypass(self.rate.stretch(airtime));
     }
 
-    /// The box has nothing to release, or keeps it back: the medium may wait for it.
+    /// The box has nothing to release, or releases nothing on purpose: the medium may be idle.
     pub(crate) fn on_starved(&mut self) {
         self.backlog.starve();
     }
 
-    /// Other stations are active, or their rates have changed: C* is this.
+    /// C* has changed, with the active stations or their rates.
     pub(crate) fn on_capacity(&mut self, capacity: BitRate) {
         let before = self.rate.set_capacity(capacity);
         self.rate.set(self.law.at_capacity(self.rate.rates(), before));
     }
 
-    /// Senders that do not respond have taken this part of an interval.
+    /// Unresponsive senders have used this part of an interval.
     pub(crate) fn on_flood(&mut self, flood: Span, interval: Span) {
         self.backlog.note_flood(flood, interval);
     }
 
-    /// Time has passed.
+    /// Advances the account to now.
     pub(crate) fn on_time(&mut self, now: Instant) {
         self.backlog.reckon(now);
     }
 
-    /// Packets are held, and the service rate may be due for a change.
+    /// Lets the law change the service rate, while packets are held.
     pub(crate) fn shape(&mut self, now: Instant) {
         self.rate.set(self.law.at_time(now, self.rate.rates()));
     }
@@ -301,8 +301,8 @@ impl Pacer {
 
 /// Intervals.
 impl Pacer {
-    /// An interval has ended in which the box managed the traffic; `usual`: the speed that is assumed of the medium where nothing can
-    /// be learned; `said`: what is known of the rates of its stations. Returns how long the interval was.
+    /// Ends an interval in which the box managed the traffic; `usual`: the speed that is assumed of the medium where nothing can be
+    /// measured; `said`: which rates of its stations are known. Returns the length of the interval.
     pub(crate) fn tick(&mut self, now: Instant, waiting: bool, usual: Ratio, said: RatesSaid) -> Span {
         let account = self.server.take_account(now, waiting);
         let seen = Seen { account, crossed: self.rate.measure(now, account.elapsed) };
@@ -312,7 +312,7 @@ impl Pacer {
         account.elapsed
     }
 
-    /// An interval has ended that says nothing of the service rate, since nothing was managed in it. Returns how long it was.
+    /// Ends an interval in which nothing was managed, so that it does not change the service rate. Returns its length.
     pub(crate) fn tick_unmanaged(&mut self, now: Instant, waiting: bool) -> Span {
         let account = self.server.take_account(now, waiting);
         self.rate.measure(now, account.elapsed);
@@ -325,14 +325,14 @@ impl Pacer {
     }
 
     /// Checks whether holding packets does harm; `waits`: packets are held that only the pacer keeps back; `left`: the part of the
-    /// interval that frames to groups have left to others, of which these use a part.
+    /// interval that frames to groups left to other traffic.
     pub(crate) fn guard(&mut self, waits: bool, carried: Carried, left: Ratio) -> Option<GuardStep> {
         if self.undrained.is_most() && self.guard.note_drain(carried) {
             return None;
         }
         let mut used = self.rate.used_permille();
         if self.aggregates {
-            // The airtime model knows neither aggregates nor rates that nothing reports.
+            // The airtime model knows neither aggregates nor unreported rates.
             let Ratio { numerator, denominator } = self.backlog.speed();
             used = Span::from_nanos(used).mul_div(denominator, numerator.max(1)).as_nanos();
         }
@@ -341,56 +341,56 @@ impl Pacer {
         self.guard.tick(Interval { carried, waits, is_slow }, self.measures_at_start)
     }
 
-    /// The box is bypassed, and this much is carried without it.
+    /// Notes throughput without the box, while it is bypassed.
     pub(crate) fn guard_bypassed(&mut self, carried: Carried) {
         self.guard.note_bypassed(carried);
     }
 }
 
-/// What is known.
+/// State.
 impl Pacer {
-    /// Only a controller that paces by completions can be wrong about what the medium carries; the others hold to a configured
-    /// rate or a published rule.
+    /// Whether the guard is needed: only a controller that paces by completions can be wrong about what the medium carries; the others
+    /// keep to a configured rate or a published rule.
     pub(crate) const fn can_do_harm(&self) -> bool {
         matches!(self.pacing, Pacing::Backlog { .. })
     }
 
-    /// Completions decide what may be released.
+    /// Whether completions pace releases.
     pub(crate) const fn paces_by_completions(&self) -> bool {
         matches!(self.pacing, Pacing::Backlog { .. })
     }
 
-    /// What has to be in flight beyond the target since the path delays, in medium time.
+    /// The lag: medium time that has to be in flight beyond the target, since the path delays.
     pub(crate) fn lag(&self) -> Span {
         self.backlog.lag()
     }
 
-    /// Probes show how far the access point's queue has come, and not the traffic.
+    /// Whether probes, and not the traffic, show completions.
     pub(crate) fn uses_probes(&self) -> bool {
         self.backlog.uses_probes()
     }
 
-    /// Answers to probes have made the medium look faster than any queue has shown.
+    /// Whether replies to probes have raised the speed above what any queue has confirmed.
     pub(crate) fn is_speed_unproven(&self) -> bool {
         self.backlog.is_speed_unproven()
     }
 
-    /// The guard, to be read.
+    /// The guard's state.
     pub(crate) const fn state_of_guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// The guard, whose trials are the whole box's matter.
+    /// The guard, to be changed: its trials concern the whole box.
     pub(crate) const fn guard_mut(&mut self) -> &mut Guard {
         &mut self.guard
     }
 
-    /// C.
+    /// Service rate C.
     pub(crate) const fn service_rate(&self) -> BitRate {
         self.rate.rate()
     }
 
-    /// C*.
+    /// Capacity C*.
     pub(crate) const fn capacity(&self) -> BitRate {
         self.rate.capacity()
     }
@@ -400,29 +400,29 @@ impl Pacer {
         self.rate.throughput()
     }
 
-    /// The medium's speed, in parts of what the airtime model says.
+    /// The medium's measured speed, relative to the airtime model.
     pub(crate) fn speed(&self) -> Ratio {
         self.backlog.speed()
     }
 
-    /// Access points aggregate, so that completions show what each station costs.
+    /// Whether access points aggregate, so that completions show what each station costs.
     pub(crate) const fn aggregates(&self) -> bool {
         self.aggregates
     }
 
-    /// The account of the backlog, to be read.
+    /// The backlog account.
     pub(crate) fn account(&self) -> &dyn Account {
         &*self.backlog
     }
 
-    /// What was learned of some station since it was last asked for.
+    /// News of some station's cost, not taken before.
     pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         self.backlog.take_learned()
     }
 
-    /// Medium time of releases to a station, as it is shown. `counted`: airtime of recent releases of the domain. Where a
-    /// service rate paces releases to access points that do not aggregate, it is the airtime of the model, since the time between
-    /// completions is that of the controller.
+    /// Medium time of releases to a station, as shown in reports. `counted`: airtime of recent releases of the domain. Where a service
+    /// rate paces releases to access points that do not aggregate, this is the airtime of the model, since the controller then determines
+    /// the time between completions.
     pub(crate) fn charged(&self, airtime: Counted, counted: Counted, of: &Paced) -> Span {
         match (self.aggregates, self.pacing) {
             (true, _) => self.backlog.charged(airtime.paced, of),
@@ -431,7 +431,7 @@ impl Pacer {
         }
     }
 
-    /// Mean medium time of releases in thousandths of their airtime by the model; `None`: it is not measured.
+    /// Mean medium time of releases, in thousandths of their airtime by the model; `None`: not measured.
     pub(crate) fn cost_permille(&self) -> Option<u64> {
         let believed = Span::from_millis(1000);
         match self.pacing {
@@ -440,7 +440,7 @@ impl Pacer {
         }
     }
 
-    /// How long a run of packets to one station may be.
+    /// The present limit of a run of packets to one station.
     pub(crate) fn run_limit(&self, now: Instant) -> RunLimit {
         match self.pacing {
             Pacing::Backlog { .. } => self.backlog.run_limit(now, self.run),
@@ -448,12 +448,12 @@ impl Pacer {
         }
     }
 
-    /// A station has come to the domain.
+    /// A station has joined the domain.
     pub(crate) fn on_new_station(&mut self) {
         self.backlog.note_new_station();
     }
 
-    /// The backlog of the access points, in the time that the medium takes for it.
+    /// The access points' backlog, as medium time.
     pub(crate) fn backlog(&self) -> Span {
         self.backlog.backlog()
     }

@@ -1,27 +1,27 @@
-//! What a packet makes the WLAN carry, in packets and bytes. What that takes of the medium is the airtime model's to
-//! say (see `airtime_model`).
+//! The packets that the WLAN carries because of one packet, in packets and bytes. The airtime model computes their
+//! airtime (see `airtime_model`).
 
 use evenair_units::Bytes;
 
 /// Packets that cross the WLAN, all of one size: `milli` thousandths of a packet of `ip_len` bytes at IP level.
-/// Fractions are real: a receiver sends, on average, half an ACK for each segment.
+/// Fractions occur: a receiver sends, on average, half an ACK for each segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Packets {
     pub(crate) milli: u64,
     pub(crate) ip_len: Bytes,
 }
 
-/// What a packet is charged for: itself, what it elicits, what it releases, and what has crossed the WLAN before
-/// without having been charged.
+/// The cost of a packet: itself, packets that it elicits, packets that it releases, and packets that have crossed the
+/// WLAN before without being charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct PacketCost(pub(crate) [Packets; 4]);
 
-/// The cost of a packet that begins to wait, for a discipline.
+/// The charge, for a discipline, of a packet that begins to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Charge {
     /// Bytes that are expected to cross the WLAN because of its release.
     pub(crate) expected: Bytes,
-    /// Those, and what packets of its connection that were released before turned out to cost more or less than expected.
+    /// `expected`, corrected by what earlier releases of its flow have cost more or less than expected.
     pub(crate) due: Bytes,
 }
 
@@ -37,7 +37,7 @@ impl PacketCost {
         Self([packet, Packets::default(), Packets::default(), Packets::default()])
     }
 
-    /// What is still to cross.
+    /// The part that is still to cross.
     pub(crate) fn outstanding(&self) -> Self {
         let [own, elicited, released, _] = self.0;
         Self([own, elicited, released, Packets::default()])

@@ -3,8 +3,8 @@
 //! At the top are the operator's policy classes, if there is a tree of them (`classes`), then the origin of the
 //! traffic (via the Internet link or not), then the policy's levels.
 //!
-//! Flows that their station has not answered, such as a scan or a flood of first packets from the wire, share one queue of the
-//! station and have no sparse-flow priority, where flows have queues of their own and such priority.
+//! Flows that their station has not answered, such as a scan or a flood of first packets from the wire, share one queue of the station and
+//! have no sparse-flow priority, if flows have queues of their own and such priority.
 //!
 //! A node of the tree is created for the first connection that needs it and removed with the last one. Its weight
 //! follows from its level; the weight of a station is its configured weight, multiplied by C_i if medium time is to
@@ -38,23 +38,23 @@ use crate::{DropReason, Level};
 use classes::nodes::{ClassNodes, LEAD as LEAD_OF_MINIMUM};
 use sparse::{Credit, LEAD, LEAD_ABOVE};
 
-/// Why a packet goes now.
+/// Why a packet is served now.
 #[derive(Clone, Copy, Debug)]
 enum Why {
-    /// Its queue uses little.
+    /// Sparse-flow priority of its queue.
     Sparse,
     /// This class is below its minimum.
     Minimum(NodeId),
     /// The run of its station goes on.
     Run,
-    /// It is its turn.
+    /// The order of tags.
     Turn,
 }
 
-/// By what the children of a node are distinguished.
+/// What distinguishes a node from its siblings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Share {
-    /// Over the Internet link, or not.
+    /// Whether it is over the Internet link.
     Origin(bool),
     Direction(Direction),
     Class(Option<ClassId>),
@@ -62,16 +62,15 @@ enum Share {
     Station(StationId),
     Host(IpAddr),
     Flow(FlowId),
-    /// All flows together that their station has not answered.
+    /// All unanswered flows of a station.
     Unanswered,
 }
 
 #[derive(Clone, Debug)]
 struct Node {
     share: Share,
-    /// Of a queue: its station (the first one, where several share it, which may have gone since); what was served from
-    /// it lately, in virtual bits and in time at C_i, and C of that mixture, before anything was served C_i; the
-    /// connections that use it, and their class; the bytes it holds.
+    /// For a queue: its station (the first of several, which may have gone since); service from it lately, in virtual bits and in time at
+    /// C_i; C of that mixture, before any service C_i; the flows that use it, and their class; the bytes it holds.
     station: StationId,
     served_bits: u64,
     served_time: Span,
@@ -83,53 +82,53 @@ struct Node {
     credit: Credit,
     attained: Attained,
     last_held: Instant,
-    /// Its place in the list of those that may be active.
+    /// Its index in the list of active queues.
     recent_at: Option<usize>,
     in_urgent: bool,
-    /// Of a node above queues: how many of them have attained how little.
+    /// For a node above queues: the number of its children in each level of attained service.
     in_levels: InLevels,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Queues<P> {
     levels: Vec<Level>,
-    /// Above all else, where the policy has a tree of classes; whether their ceilings do not count now.
+    /// The tree of classes above all levels, if the policy has one; whether ceilings are suspended.
     classes: Option<ClassNodes>,
     lifted: bool,
-    /// Shares are of medium time, and not of virtual bits.
+    /// Whether shares are of medium time, and not of virtual bits.
     by_time: bool,
-    /// Above all levels: the weights of what does not come over the Internet link, and of what does.
+    /// Weights above all levels: of traffic that is not over the Internet link, and of traffic that is.
     origins: Option<[u64; 2]>,
     limit: Limit,
     aqm: Option<CodelConfig>,
-    /// Of all queues together, in packets.
+    /// Limit of all queues together, in packets.
     held_limit: usize,
     hsfq: Hsfq<Held<P>>,
     /// IP-level bytes held.
     bytes: Bytes,
-    /// By node number.
+    /// Nodes by number.
     nodes: Vec<Option<Node>>,
     children: BTreeMap<(Share, NodeId), NodeId>,
     /// Queues that may be active.
     recent: Vec<NodeId>,
-    /// Whether queues that use little go before their turn, and those that do, in the order in which they came to hold
-    /// something. The first one holds something, has credit left, and nothing above it is too far ahead.
+    /// Whether sparse queues have priority, and these queues, in the order in which they became non-empty. The first one holds a packet,
+    /// has credit left, and no node above it is too far ahead.
     sparse_first: bool,
     urgent: VecDeque<NodeId>,
-    /// Whether those of one station weigh more that were served less.
+    /// Whether flows of a station weigh more the less they were served.
     by_attained: bool,
-    /// How long a run may be, and the one that has begun.
+    /// The limit of a run, and the run that has begun.
     run_limit: RunLimit,
     run: Option<Run>,
-    /// What is charged takes so much medium time: `(numerator, denominator)`.
+    /// Medium time for charged airtime: `(numerator, denominator)`.
     pace: (u64, u64),
 }
 
-/// A turn of a station that has begun.
+/// A run that has begun: packets released together for one station.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     node: NodeId,
-    /// What it may still take.
+    /// The rest of its limit.
     left: RunLimit,
 }
 
@@ -153,12 +152,12 @@ impl<P> Queues<P> {
         self.hsfq.is_empty()
     }
 
-    /// The weights of what is at the top of the tree and has something to send.
+    /// Sum of the weights at the top of the tree that have packets to send.
     pub(crate) fn ready_weight(&self) -> u64 {
         self.hsfq.ready_weight()
     }
 
-    /// Takes out what a connection holds in a queue, in its order.
+    /// Takes a flow's packets out of a queue, in order.
     pub(crate) fn take(&mut self, leaf: NodeId, id: FlowId) -> VecDeque<Held<P>> {
         let taken = self.hsfq.take(leaf, |held| held.flow == id);
         let node = self.node(leaf);
@@ -169,7 +168,7 @@ impl<P> Queues<P> {
         taken
     }
 
-    /// Appends a packet to its connection's queue, whatever the limit says.
+    /// Appends a packet to its flow's queue, regardless of the limit.
     pub(crate) fn push(&mut self, leaf: NodeId, held: Held<P>, now: Instant) {
         let place = self.recent.len();
         self.note_held(leaf, 1, held.ip_len, true);
@@ -190,7 +189,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// A queue that was empty holds a packet: it gets sparse-flow priority if it has used little.
+    /// Gives a queue that was empty sparse-flow priority, if it has credit.
     fn consider_urgent(&mut self, leaf: NodeId, now: Instant) {
         let in_use = self.recent.len();
         let node = self.node(leaf);
@@ -201,7 +200,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Sees to it that the first of the urgent queues may be served ahead.
+    /// Removes urgent queues from the front until the first one may be served ahead.
     fn tidy_urgent(&mut self) {
         while let Some(&leaf) = self.urgent.front()
             && !self.may_go_ahead(leaf)
@@ -217,7 +216,7 @@ impl<P> Queues<P> {
         is_there && !self.is_far_ahead(leaf, node.mixture)
     }
 
-    /// Something above a queue, whose station has this C_i, is too far ahead of its turns.
+    /// Whether a node above a queue, whose station has this C_i, is too far ahead of its turns.
     fn is_far_ahead(&self, leaf: NodeId, capacity: BitRate) -> bool {
         let mut at = self.hsfq.parent(leaf);
         while let Some(id) = at.filter(|&id| id != NodeId::ROOT) {
@@ -233,7 +232,7 @@ impl<P> Queues<P> {
         false
     }
 
-    /// The queue whose head goes next, and why: it uses little, a class is below its minimum, it has its turn.
+    /// The queue to serve next, and why: sparse, of a class below its minimum, in the run, or in turn.
     fn next(&self) -> Option<(NodeId, Why)> {
         if let Some(&leaf) = self.urgent.front() {
             return Some((leaf, Why::Sparse));
@@ -248,17 +247,17 @@ impl<P> Queues<P> {
         self.hsfq.peek().map(|(leaf, _)| (leaf, Why::Turn))
     }
 
-    /// From now on a run may be so long, and what is charged takes so much medium time: `(numerator, denominator)`.
+    /// Sets the limit of runs, and medium time for charged airtime: `(numerator, denominator)`.
     pub(crate) fn set_run(&mut self, limit: RunLimit, pace: (u64, u64)) {
         (self.run_limit, self.pace) = (limit, (pace.0, pace.1.max(1)));
     }
 
-    /// The next packet goes on a run that has begun.
+    /// Whether the next packet belongs to a run that has begun.
     pub(crate) fn is_in_run(&self) -> bool {
         self.run.is_some() && matches!(self.next(), Some((_, Why::Run)))
     }
 
-    /// A packet of a run, or one that begins a run, was served.
+    /// Notes the service of a packet that belongs to a run, or begins one.
     fn note_run(&mut self, leaf: NodeId, service: &Service) {
         let node = self.station_node(leaf);
         let left = self.run.filter(|run| run.node == node).map_or(self.run_limit, |run| run.left);
@@ -268,28 +267,28 @@ impl<P> Queues<P> {
         self.run = goes_on.then_some(Run { node, left });
     }
 
-    /// The node of a queue's station; the queue itself where stations are no level of the policy.
+    /// The node of a queue's station; the queue itself if stations are no level of the policy.
     fn station_node(&self, leaf: NodeId) -> NodeId {
         let is_station = |id: &NodeId| matches!(self.nodes[id.index()], Some(Node { share: Share::Station(_), .. }));
         let up = core::iter::successors(Some(leaf), |&id| self.hsfq.parent(id));
         up.take_while(|&id| id != NodeId::ROOT).find(is_station).unwrap_or(leaf)
     }
 
-    /// Time has come this far: classes at their ceilings may go on.
+    /// Resumes classes whose ceiling allows it at this time.
     pub(crate) fn refresh(&mut self, now: Instant) {
         self.lifted = false;
         let go = self.classes.as_mut().map(|classes| classes.refresh(now));
         go.into_iter().flatten().for_each(|node| self.hsfq.resume(node));
     }
 
-    /// Ceilings do not count until [`Self::refresh`] is called: all is to be taken out.
+    /// Suspends ceilings until [`Self::refresh`] is called, to take out all packets.
     pub(crate) fn lift_ceilings(&mut self) {
         self.lifted = true;
         let go = self.classes.as_mut().map(ClassNodes::lift);
         go.into_iter().flatten().for_each(|node| self.hsfq.resume(node));
     }
 
-    /// When something may go, as far as ceilings are asked.
+    /// When a packet may be served, by ceilings.
     pub(crate) fn ready_at(&self) -> Instant {
         let shut = self.classes.as_ref().filter(|_| !self.is_empty() && self.hsfq.peek().is_none());
         shut.and_then(ClassNodes::next_free).unwrap_or(Instant::ZERO)
@@ -303,13 +302,12 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Whether this packet can be held, beside so many `elsewhere`. Takes at most one packet out to that end; ask
-    /// again then.
+    /// Whether this packet can be held, with so many held `elsewhere`. Takes at most one packet out to make room; then ask again.
     ///
-    /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail.
-    /// Where ACKs fill a queue, the head goes if the newcomer says all that it said: then nothing is lost, and the
-    /// sender hears the news sooner. The same holds where all queues together are full, whoever filled them: to look
-    /// for the longest queue would cost an attacker's packet more than it is worth.
+    /// The limit counts packets of DATA; ACKs may be [`ACKS_PER_PACKET`] times as many. Data are dropped at the tail. Where ACKs fill a
+    /// queue, the head is dropped if the new ACK supersedes it: then no information is lost, and it reaches the sender sooner. The same
+    /// holds if all queues together are full, whichever filled them: a search for the longest queue would cost more time than an
+    /// attacker's packet is worth.
     pub(crate) fn make_room(&mut self, leaf: NodeId, held: &Held<P>, elsewhere: usize) -> Room<P> {
         let queue = self.hsfq.queue(leaf);
         let bytes = self.nodes[leaf.index()].as_ref().map_or(Bytes::ZERO, |node| node.bytes);
@@ -332,7 +330,7 @@ impl<P> Queues<P> {
         Room::Made(head, DropReason::AckSuperseded)
     }
 
-    /// Queues whose heads are to go soon, about in that order, until `see` says that it has seen enough.
+    /// Queues that are to be served soon, about in that order, until `see` returns false.
     pub(crate) fn soon(&self, see: impl FnMut(NodeId) -> bool) {
         self.hsfq.soon(see);
     }
@@ -349,20 +347,21 @@ impl<P> Queues<P> {
         black_box(self.hsfq.queue(leaf).back().map(|held| held.flow));
     }
 
-    /// Whose packet goes next of a queue.
+    /// The flow of the head of a queue.
     pub(crate) fn head_flow(&self, leaf: NodeId) -> Option<FlowId> {
         let head = self.hsfq.queue(leaf).front()?;
         black_box((head.ip_len, head.since, head.takes_marks, head.tcp.as_ref().map(|tcp| tcp.payload)));
         Some(head.flow)
     }
 
-    /// The head that goes next.
+    /// The head to be served next.
     pub(crate) fn peek(&self) -> Option<&Held<P>> {
         let (leaf, _) = self.next()?;
         self.hsfq.queue(leaf).front()
     }
 
-    /// The head that goes next, and what is to happen to it where its queue stands. To be called once for each head. `data_packets` tells for how many packets of DATA a queue stands.
+    /// The head to be served next, and CoDel's judgement of its queue. To be called once for each head. `data_packets`: the number of
+    /// packets of DATA that a queue stands for.
     pub(crate) fn judge(
         &mut self,
         now: Instant,
@@ -384,7 +383,7 @@ impl<P> Queues<P> {
         Some((head, judgement))
     }
 
-    /// What a standing queue is: none is that waits for its turn in a round of all others. Half a round more is none either.
+    /// CoDel settings for the present load: a queue that waits for one round of all others, and half a round more, is not a standing one.
     fn aqm_now(&self) -> Option<CodelConfig> {
         let aqm = self.aqm.as_ref()?;
         let in_use = u64::try_from(self.recent.len()).unwrap_or(u64::MAX);
@@ -393,13 +392,13 @@ impl<P> Queues<P> {
         Some(CodelConfig { target, interval: aqm.interval.max(target) })
     }
 
-    /// Takes the head that goes next out, unserved.
+    /// Takes out the next head, unserved.
     pub(crate) fn drop_next(&mut self) -> Option<Held<P>> {
         let (leaf, _) = self.next()?;
         self.drop_head(leaf)
     }
 
-    /// The same, where it is to be.
+    /// Takes out the next head, if the condition holds for it.
     pub(crate) fn drop_next_if(&mut self, is_to_be: impl FnOnce(&Held<P>) -> bool) -> Option<Held<P>> {
         let (leaf, _) = self.next()?;
         is_to_be(self.hsfq.queue(leaf).front()?).then(|| self.drop_head(leaf))?
@@ -448,7 +447,7 @@ impl<P> Queues<P> {
             }
             self.note_class_service(class, &service);
         }
-        // The others that are urgent come in between.
+        // Other urgent queues are served in between.
         if self.urgent.front() == Some(&leaf) {
             self.urgent.rotate_left(1);
         }
@@ -456,7 +455,7 @@ impl<P> Queues<P> {
         Some(held)
     }
 
-    /// How far a class may get ahead by its minimum, as a length.
+    /// How far ahead its minimum may bring a class, in the unit of tags.
     fn lead_of_minimum(&self, leaf: NodeId) -> u64 {
         let mixture = self.nodes[leaf.index()].as_ref().map_or(BitRate::ZERO, |node| node.mixture);
         if self.by_time {
@@ -476,15 +475,15 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Charges a queue's station, and none above it, for what it was not served for; the queue alone where stations
-    /// are no level of the policy.
+    /// Charges a queue's station, and no node above it, for airtime outside of its service; the queue itself if stations are no level of
+    /// the policy.
     pub(crate) fn charge_station(&mut self, leaf: NodeId, bits: u64, time: Span) {
         let node = self.station_node(leaf);
         self.hsfq.charge(node, if self.by_time { time.as_nanos() } else { bits });
         self.tidy_urgent();
     }
 
-    /// The packet last released has left the server.
+    /// Ends the service of the last released packet.
     pub(crate) fn end_service(&mut self) {
         self.hsfq.end_service();
     }
@@ -494,39 +493,39 @@ impl<P> Queues<P> {
     }
 }
 
-/// An upload's sender gets a congestion signal when its ACKs stand for as many packets of DATA as the limit says. Until it
-/// has, its window goes on growing, and then a loss makes every packet a duplicate ACK: these are to find room.
+/// ACKs that a queue may hold for each packet of DATA of its limit. The sender of an upload gets a congestion signal when its ACKs stand
+/// for as many packets of DATA as the limit says. Until it reacts its window grows, and then a loss makes every packet a duplicate ACK,
+/// for which there has to be room.
 const ACKS_PER_PACKET: usize = 4;
 
-/// A queue that stands for no more packets of DATA than this is not a standing one, however long they wait for their
-/// turns: with fewer under way a loss is not noticed by duplicate ACKs (RFC 5681, 3.2: three of them), and costs its
-/// connection a timeout.
+/// DATA packets up to which a queue does not count as standing, however long they wait: with fewer under way a loss does not cause three
+/// duplicate ACKs (RFC 5681, 3.2), and costs a timeout.
 const SHORT: usize = 4;
 
-/// A sender of datagrams that has had so many signals, one after the other over about half a second, and whose queue
-/// still stands, does not respond to them: all that it sends too much is dropped. Nothing that it sends waits longer than
-/// this then, which leaves a call some room below what a conversation bears (ITU-T G.114: 150 ms from end to end).
+/// Congestion signals, one after the other over about half a second, after which a sender of datagrams whose queue still stands counts as
+/// unresponsive: its excess is dropped. Then its packets wait no longer than `FRESH`, which leaves a call some of the delay that a
+/// conversation tolerates (ITU-T G.114: 150 ms from end to end).
 const IGNORED: u32 = 8;
 const FRESH: Span = Span::from_millis(100);
 
-/// What is to happen to a head.
+/// Judgement of the head of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// It is served.
     Serve,
     /// Its sender gets a congestion signal.
     Signal,
-    /// It is dropped for those behind it, which are fresher: its sender does not respond to signals.
+    /// It is dropped in favour of newer packets, since its sender does not respond to signals.
     Stale,
 }
 
-/// Whether a queue has room.
+/// Whether a queue has room for a packet.
 #[derive(Clone, Debug)]
 pub(crate) enum Room<P> {
-    /// It has.
+    /// It has room.
     Enough,
-    /// This one was taken out, which may be enough or not.
+    /// This packet was taken out, which may suffice or not.
     Made(Held<P>, DropReason),
-    /// It has not.
+    /// It has no room.
     None(DropReason),
 }

@@ -48,49 +48,49 @@ use record::Account;
 use reports::{ReportCounts, RssiConfig};
 use victim::Victim;
 
-/// More stations than this are not learned: a campus may have some ten thousand behind one box, and a scan of made-up
-/// addresses must not fill the memory (this many take some 20 MB).
+/// Stations in the table, at most: a campus may have some ten thousand behind one box, and a scan of made-up addresses
+/// must not fill the memory (this many take some 20 MB).
 const MAX_STATIONS: usize = 1 << 16;
-/// Limit of stations learned from reports alone: a source that reports absent stations does not exclude others.
+/// Stations learned from reports alone, at most, so that a source that reports absent stations does not exclude others.
 const MAX_STATIONS_BY_REPORT: usize = 2048;
-/// A learned station without connections is forgotten after this long.
+/// Idle time after which a learned station without flows is forgotten.
 const STATION_IDLE: Span = Span::from_secs(300);
 
-/// An address that a station has not used for so long is its own no longer.
+/// Idle time after which a station loses an address.
 const ADDRESS_IDLE: Span = Span::from_secs(900);
 
-/// A station that takes less than this in an interval does not count as active in it.
+/// Airtime in an interval below which a station does not count as active.
 const LEAST_USED: Span = Span::from_millis(2);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Stations {
     default_rate: PhyRate,
-    /// Rate classes by signal, if the operator gives them.
+    /// Rate classes by signal, if configured.
     rssi: Option<Box<RssiConfig>>,
-    /// The mean of the reported rates, for stations without any information: of each airtime model, those in its domains.
+    /// Mean of the known rates in the domains of each airtime model, for stations without any information.
     typical: Vec<Option<PhyRate>>,
     counts: ReportCounts,
     by_mac: BTreeMap<u64, StationId>,
     index: Index,
     slots: Vec<Option<Station>>,
-    /// Free slots, the first one first.
+    /// Free slots, the lowest first.
     vacant: BinaryHeap<Reverse<u32>>,
-    /// By domain: what unheard stations share.
+    /// By domain: the shared entry of unheard stations.
     shared: Vec<StationId>,
-    /// Those that are evicted next where the table is full, the first one last.
+    /// Stations to evict next when the table is full, the first one last.
     victims: Vec<Victim>,
-    /// Slots whose content, as reports have it, may have changed since it was last handed over.
+    /// Slots whose reports may have changed since they were last handed over.
     changed: Bits,
 }
 
-/// An address as a number, in the same order: quicker to compare than its bytes.
+/// An address as a number, in the same order: faster to compare than its bytes.
 const fn number(mac: MacAddr) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     u64::from_be_bytes([0, 0, a, b, c, d, e, f])
 }
 
 impl Stations {
-    /// With these configured stations; `default_rate`: of stations of which nothing is known.
+    /// A table of these configured stations; `default_rate`: the rate of stations without any information.
     pub(crate) fn new(
         default_rate: PhyRate,
         configured: &[StationConfig],
@@ -114,17 +114,17 @@ impl Stations {
         this
     }
 
-    /// Takes over other rate classes by signal; they hold from the [`Self::reconfigure`] on that follows.
+    /// Applies other rate classes by signal, which take effect with the [`Self::reconfigure`] that follows.
     pub(crate) fn set_rssi(&mut self, rssi: Option<Box<RssiConfig>>) {
         if self.rssi != rssi {
-            // The number of a class means another one.
+            // Class numbers have another meaning now.
             let reports = self.slots.iter_mut().flatten().filter_map(|station| station.reports.as_mut());
             reports.for_each(|reports| reports.forget_signal_classes());
         }
         self.rssi = rssi;
     }
 
-    /// Takes over another configuration; what was learned and observed stays as far as some PHY has the rate.
+    /// Applies another configuration. What was learned and observed stays, as far as some PHY has the rate.
     pub(crate) fn reconfigure(
         &mut self,
         default_rate: PhyRate,
@@ -159,7 +159,7 @@ impl Stations {
         self.mark_all();
     }
 
-    /// Handles a station's move to another contention domain. True: that has another airtime model.
+    /// Moves a station to another contention domain. True: that has another airtime model.
     pub(crate) fn move_to(&mut self, now: Instant, id: StationId, domain: DomainId, models: &AirtimeModels) -> bool {
         let otherwise = self.otherwise(domain, models);
         let station = self.get_mut(id);
@@ -180,21 +180,21 @@ impl Stations {
         self.slots[id.0 as usize].as_mut().expect("a station that is referred to is there")
     }
 
-    /// The station of this number, if it has not gone.
+    /// The station of this number, if it still exists.
     pub(crate) fn find_mut(&mut self, id: StationId) -> Option<&mut Station> {
         let station = self.slots.get_mut(id.0 as usize)?.as_mut()?;
         self.changed.insert(id.0);
         Some(station)
     }
 
-    /// The station with this address, if it is known, which is in use now.
+    /// The station with this address, if it is known; marks it as used now.
     pub(crate) fn seen(&mut self, mac: MacAddr, now: Instant) -> Option<StationId> {
         let id = self.find(mac)?;
         self.get_mut(id).last_seen = now;
         Some(id)
     }
 
-    /// A station that is not known yet. `None`: there are too many.
+    /// Adds a station that is not known yet. `None`: the table is full.
     pub(crate) fn learn(&mut self, mac: MacAddr, models: &AirtimeModels, now: Instant) -> Option<StationId> {
         (!self.is_full()).then(|| self.insert(mac, models, now))
     }
@@ -226,7 +226,7 @@ impl Stations {
         id.and_then(|id| self.slots[id as usize].as_ref()).into_iter().for_each(Station::bring);
     }
 
-    /// The same of a reported station; the number of those is limited by itself.
+    /// Adds a reported station that is not known yet; the number of those has a limit of its own.
     pub(crate) fn reported_station(
         &mut self,
         mac: MacAddr,
@@ -238,14 +238,14 @@ impl Stations {
         known.map(|id| (id, false)).or_else(|| room.then(|| (self.insert(mac, models, now), true)))
     }
 
-    /// One more, in the default domain until its place is known.
+    /// Adds a station, in the default domain until its access point is known.
     fn insert(&mut self, mac: MacAddr, models: &AirtimeModels, now: Instant) -> StationId {
         let id = self.add(mac, DomainId::DEFAULT, models, now);
         self.by_mac.insert(number(mac), id);
         id
     }
 
-    /// One more, which no address leads to yet.
+    /// Adds a station to which no address leads yet.
     fn add(&mut self, mac: MacAddr, domain: DomainId, models: &AirtimeModels, now: Instant) -> StationId {
         let rate = self.otherwise(domain, models);
         let capacity = models[domain].capacity(rate);
@@ -298,8 +298,7 @@ impl Stations {
         id
     }
 
-    /// The rate of a station was observed, or (`None`) what was observed is void. The station, if its rate is another
-    /// one now.
+    /// Sets or removes the observed rate of a station. Returns the station if its rate has changed.
     pub(crate) fn observe(&mut self, mac: MacAddr, rate: Option<PhyRate>, models: &AirtimeModels) -> Option<StationId> {
         let id = self.find(mac)?;
         let domain = self.get(id).domain;
@@ -326,8 +325,7 @@ impl Stations {
         station.group = group;
     }
 
-    /// Forgets learned stations that nothing refers to and that were not seen for long, and addresses that were not
-    /// used for long; `give_up` hears of these.
+    /// Forgets learned stations that are idle and without flows, and idle addresses; calls `give_up` for each of these.
     pub(crate) fn expire(&mut self, now: Instant, mut give_up: impl FnMut(Address, MacAddr)) {
         for (index, slot) in (0u32..).zip(&mut self.slots) {
             let Some(station) = slot.as_mut().filter(|station| !station.is_shared) else { continue };
@@ -353,16 +351,16 @@ impl Stations {
         }
     }
 
-    /// An interval of this much believed medium time has ended in each domain: `tell` hears of each station that has
-    /// begun, or ceased, to take more than an equal share of it without control.
+    /// Ends an interval of this much airtime, by the model, in each domain. Calls `tell` for each station that has
+    /// begun, or ceased, to take more than an equal share as an unresponsive sender.
     ///
-    /// Returns what those who are over it took of each domain without control.
+    /// Returns the airtime that stations over their share took in each domain without control.
     pub(crate) fn judge(&mut self, intervals: &[Span], mut tell: impl FnMut(MacAddr, bool)) -> Vec<Span> {
         let mut users: Vec<u64> = intervals.iter().map(|_| 0).collect();
         for station in self.slots.iter().flatten().filter(|station| station.account.used > LEAST_USED) {
             users[station.domain.index()] += 1;
         }
-        // Alone it harms nobody.
+        // A station that is alone harms no other.
         let share = |(&users, &interval)| if users > 1 { interval / users } else { Span::from_nanos(u64::MAX) };
         let shares: Vec<Span> = users.iter().zip(intervals).map(share).collect();
         let mut floods: Vec<Span> = intervals.iter().map(|_| Span::ZERO).collect();
@@ -381,7 +379,7 @@ impl Stations {
         floods
     }
 
-    /// What stations have confirmed in each of so many domains since the last call.
+    /// Confirmed bits of the stations in each domain since the last call.
     pub(crate) fn take_confirmed(&mut self, domains: usize) -> Vec<Confirmed> {
         let mut confirmed: Vec<Confirmed> = (0..domains).map(|_| Confirmed::default()).collect();
         for station in self.slots.iter_mut().flatten() {
@@ -390,7 +388,7 @@ impl Stations {
         confirmed
     }
 
-    /// What is said in each of so many domains of the rates of the stations in use there, beside the highest of the
+    /// Whether the rates of the stations in use in each domain are known, and above the highest of the
     /// domain's standard.
     pub(crate) fn rates_said(&self, domains: usize, models: &AirtimeModels) -> Vec<RatesSaid> {
         let mut said: Vec<RatesSaid> = (0..domains).map(|_| RatesSaid::All).collect();
@@ -408,7 +406,7 @@ impl Stations {
         said
     }
 
-    /// Other access points are known: where each station is by its reports. True: some are on another medium.
+    /// Determines the access points of all stations anew, from their reports. True: some have changed their domains.
     pub(crate) fn find_again(&mut self, table: &Table) -> bool {
         self.mark_all();
         let mut moved = self.find_shared_again(table);
@@ -437,7 +435,7 @@ impl Stations {
         self.by_mac.values().map(|&id| self.get(id))
     }
 
-    /// Stations that are known.
+    /// Number of known stations.
     pub(crate) fn len(&self) -> usize {
         self.by_mac.len()
     }

@@ -30,7 +30,7 @@ use crate::queues::{Queues, TreeConfig};
 use crate::{DelayReport, Lease, LinkNeed};
 use config::WanConfig;
 
-/// The server of one direction.
+/// The server of one direction of the link.
 #[derive(Clone, Debug)]
 pub(crate) struct Link<P> {
     pub(crate) queues: Queues<P>,
@@ -38,19 +38,19 @@ pub(crate) struct Link<P> {
     rate: BitRate,
     slack: Span,
     free_at: Instant,
-    /// Other managers serve it, too; and until when it is leased to this one, where it is.
+    /// Whether other managers serve it, too; until when it is leased to this one.
     shared: bool,
     leased_until: Option<Instant>,
 }
 
-/// Both directions.
+/// Both directions of the link.
 #[derive(Clone, Debug)]
 pub(crate) struct Wan<P> {
-    /// Toward the stations, and from them.
+    /// Toward the stations; from them.
     pub(crate) links: [Link<P>; 2],
 }
 
-/// How long packets wait for a hop: in this interval, in the last one, and ever.
+/// Waiting times of packets for a hop: in this interval, in the last one, and in total.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
     interval: Delays,
@@ -74,7 +74,7 @@ impl Waits {
 }
 
 impl<P> Wan<P> {
-    /// `slack`: how much lateness is made up.
+    /// `slack`: lateness that is made up, at most.
     pub(crate) fn new(tree: &TreeConfig<'_>, slack: Span, wan: &WanConfig, now: Instant) -> Self {
         let link = |rate| Link {
             queues: Queues::of_link(tree, wan, now),
@@ -92,7 +92,7 @@ impl<P> Wan<P> {
         self.links.iter().map(|link| link.queues.len()).sum()
     }
 
-    /// When a packet may leave one of the queues.
+    /// When a packet may next leave one of the queues.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.links
             .iter()
@@ -116,7 +116,7 @@ impl<P> Link<P> {
         !self.shared || self.leased_until.is_some_and(|until| at < until)
     }
 
-    /// What it wants of a link that others serve, too.
+    /// What it needs of a shared link.
     pub(crate) fn need(&self) -> Option<LinkNeed> {
         let weight = if self.queues.is_empty() { 0 } else { self.queues.ready_weight().max(1) };
         self.shared.then_some(LinkNeed { weight, used: self.free_at, leased: self.leased_until.is_some() })
@@ -128,19 +128,19 @@ impl<P> Link<P> {
         }
     }
 
-    /// A lease that has run out is none any more.
+    /// Ends a lease that has run out.
     pub(crate) fn end_late_lease(&mut self, now: Instant) {
         if self.leased_until.is_some_and(|until| self.begins(now) >= until) {
             self.leased_until = None;
         }
     }
 
-    /// All was let go, whatever the link carries: it is not reckoned with.
+    /// Forgets the link's load after a release of all packets regardless of it.
     pub(crate) fn forget_service(&mut self, now: Instant) {
         (self.free_at, self.leased_until) = (now, None);
     }
 
-    /// Takes the packet that goes next, and the time that the link needs for it.
+    /// Takes out the next packet, and uses the time that the link needs for it.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<Held<P>> {
         let rate = self.rate;
         let held = self.queues.pop(now, |held| Service::by_length(held.ip_len, rate))?;
@@ -149,14 +149,14 @@ impl<P> Link<P> {
         Some(held)
     }
 
-    /// The first packet of a busy period has come: an idle link has not been late.
+    /// Notes the first packet of a busy period: an idle link has not been late.
     pub(crate) fn wake(&mut self, now: Instant) {
         if self.queues.is_empty() && self.free_at <= now {
             self.free_at = now;
             self.queues.end_service();
         }
         if self.queues.is_empty() {
-            // What an empty queue leaves of a lease is for the others.
+            // An empty queue leaves the rest of its lease to others.
             self.leased_until = None;
         }
     }
@@ -166,12 +166,12 @@ impl<P> Link<P> {
     }
 }
 
-/// The name of a direction.
+/// The hop of a direction.
 pub(crate) const fn hop(direction: usize) -> Hop {
     if direction == DOWN { Hop::InternetDown } else { Hop::InternetUp }
 }
 
-/// The direction of a name; `None`: it names no direction of the link.
+/// The direction of a hop; `None`: the WLAN.
 pub(crate) const fn direction_of(hop: Hop) -> Option<usize> {
     match hop {
         Hop::Wlan => None,

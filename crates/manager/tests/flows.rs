@@ -1,6 +1,6 @@
-//! A million flows, come and gone under every policy: packets are conserved, none passes another of its flow, and memory
-//! is bounded by the flows that are remembered and not by those that were. The heap's peak is counted by the allocator,
-//! which is why this is a program of its own. Without optimisation it is a tenth of a million (`make accept` has the rest).
+//! A million flows begin and end under every policy: packets are conserved, none overtakes another of its flow, and memory is bounded by
+//! the flows in the table. The allocator counts the heap's peak, which requires a program of its own. Without optimisation it is a tenth
+//! of a million (`make accept` has the rest).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Mutex;
@@ -25,9 +25,9 @@ static HEAP: PeakAlloc = PeakAlloc;
 static ALONE: Mutex<()> = Mutex::new(());
 
 const MILLION: u32 = 1_000_000;
-/// Flows that come and go.
+/// Flows that begin and end.
 const FLOWS: u32 = if cfg!(debug_assertions) { MILLION / 10 } else { MILLION };
-/// Flows remembered meanwhile.
+/// Flows in the table, at most.
 const REMEMBERED: u32 = FLOWS / 50;
 const STATIONS: u32 = 50;
 
@@ -35,7 +35,7 @@ fn base() -> Config {
     Config { flow_limit: REMEMBERED, ..Config::new(adwiser_80211b()) }
 }
 
-/// Every way to manage, by name.
+/// All policies, controllers and disciplines, by name.
 fn policies() -> Vec<(&'static str, Config)> {
     let limit = Limit::Packets(1000);
     let leaf = || Box::new(Discipline::Fifo(limit));
@@ -119,7 +119,7 @@ fn policies() -> Vec<(&'static str, Config)> {
     others.into_iter().chain(disciplines.map(in_place)).collect()
 }
 
-/// What a TCP packet says.
+/// The TCP header of a packet.
 #[derive(Clone, Copy)]
 struct Segment {
     flags: TcpFlags,
@@ -184,7 +184,7 @@ fn packet(ingress: Port, flow: u32, segment: Segment) -> PacketMeta {
     }
 }
 
-/// The packets of a connection, as far as they matter here.
+/// The packets of a connection that matter here.
 #[derive(Clone, Copy)]
 enum Step {
     Opens,
@@ -199,7 +199,7 @@ struct Driver {
     now: Instant,
     sent: u64,
     left: u64,
-    /// Of each connection, the packet toward its station that was released last, from 1.
+    /// By connection, the packet toward its station that was last released, from 1.
     latest: Vec<u8>,
 }
 
@@ -223,7 +223,7 @@ impl Driver {
         self.manager.handle_packet(self.now, (flow, step), &meta);
     }
 
-    /// What comes out; a station answers data at once.
+    /// Handles the outputs; a station acknowledges data at once.
     fn drain(&mut self) {
         while let Some(output) = self.manager.poll_output() {
             match output {
@@ -246,7 +246,7 @@ impl Driver {
         }
     }
 
-    /// These connections, one after the other.
+    /// Runs these connections, one after the other.
     fn churn(&mut self, flows: core::ops::Range<u32>) {
         for flow in flows {
             for step in [Step::Opens, Step::Opened, Step::Data] {
@@ -283,7 +283,7 @@ fn a_million_flows_come_and_go_under_every_policy() {
         assert_eq!(counters.held, driver.sent - driver.left, "{name}");
         assert_eq!(counters.received, counters.released + counters.dropped() + counters.held, "{name}");
         let whole = driver.latest.iter().filter(|&&latest| latest == 2).count();
-        // The published rule leaves the medium so slow that the table fills with flows that wait: new ones have no room in it.
+        // The published rule leaves the medium so slow that the table fills with waiting flows: new ones find no room.
         let expected = FLOWS as u64 * 95 / 100;
         assert!(whole as u64 + counters[Counter::Untracked] >= expected, "{name}: {whole} connections got their data");
         assert!(
@@ -295,11 +295,11 @@ fn a_million_flows_come_and_go_under_every_policy() {
     }
 }
 
-/// What a flow may take of memory, by which operators set the limit.
+/// Most memory of a flow, by which operators set the limit.
 const BYTES_OF_A_FLOW: usize = 1_056;
 
 #[test]
-fn a_million_flows_are_remembered_at_once_where_there_is_memory_for_them() {
+fn a_million_flows_are_in_the_table_at_once_if_memory_allows() {
     let _alone = ALONE.lock();
     let before = HEAP.current_usage();
     let mut driver = Driver::new(Config { flow_limit: 1 << 20, ..base() });

@@ -37,33 +37,33 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 use tracing::{debug, warn};
 
-/// Most connections at once. A monitoring system needs one, a box one for each listener that it asks.
+/// Connections at once, at most. A monitoring system needs one, a box one for each listener that it polls.
 const MOST_CONNECTIONS: usize = 32;
-/// Most bytes of a request's header: the 8 KiB that servers commonly take, twice.
+/// Bytes of a request's header, at most: twice the usual 8 KiB of servers.
 const HEADER_BYTES: usize = 16 * 1024;
-/// Most fields of a request's header. Prometheus and ureq send fewer than ten.
+/// Fields of a request's header, at most. Prometheus and ureq send fewer than ten.
 const HEADER_FIELDS: usize = 64;
-/// Most bytes of a request's body: no request to these sites has one.
+/// Bytes of a request's body, at most: no request to these sites has a body.
 const BODY_BYTES: usize = 0;
-/// How long a client may take to send the header, and again the (empty) body.
+/// Time for a client to send the header, and again the (empty) body.
 const SEND_TIME: Duration = Duration::from_secs(5);
-/// How long a client may take to read the reply.
+/// Time for a client to read the reply.
 const READ_TIME: Duration = Duration::from_secs(10);
-/// How long, and how many bytes, a client may go on sending after the reply. To close at once would reset the connection,
-/// and the client might lose the reply (RFC 9112, 9.6).
+/// Time and bytes for which a client may go on sending after the reply. Closing at once would reset the connection, and
+/// the client might lose the reply (RFC 9112, 9.6).
 const LINGER_TIME: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 1 << 20;
-/// How long to wait before the next attempt where no connection can be accepted, such as without free descriptors.
+/// Pause before the next attempt if no connection can be accepted, for instance without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long replies that are under way may take when the server stops.
+/// Time for pending replies when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(1);
 
-/// What a server serves.
+/// The content of a server.
 pub(crate) trait Site: Send + Sync + 'static {
-    /// Whether the request is to be answered, by its header alone; otherwise the reply that refuses it. Must not block.
+    /// Whether to reply to the request, judged by its header alone; otherwise the refusal. Must not block.
     fn admit(&self, request: &Parts) -> Result<(), Reply>;
 
-    /// The reply to an admitted request. May block; is called once at a time.
+    /// The reply to an admitted request. May block; calls do not overlap.
     fn reply(&self, request: &Parts) -> Reply;
 }
 
@@ -91,7 +91,7 @@ impl Reply {
 /// Serves a [`Site`] until dropped.
 pub(crate) struct Server {
     address: SocketAddr,
-    /// Dropped to stop it.
+    /// Stops the server when dropped.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -100,7 +100,7 @@ impl Server {
     /// Serves `site` at `address`, on threads named `name`. A reply that takes longer than `reply_time` becomes a 503.
     ///
     /// # Errors
-    /// The address is in use or not this machine's, or there is no thread to be had.
+    /// The address is in use or not this machine's, or no thread can be created.
     pub(crate) fn start(address: SocketAddr, name: &str, reply_time: Duration, site: impl Site) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -124,12 +124,12 @@ impl Server {
         Ok(Self { address, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits for as long as it serves.
+    /// Waits while it serves.
     pub(crate) fn wait(mut self) {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -146,10 +146,10 @@ impl Drop for Server {
     }
 }
 
-/// What every connection works with.
+/// Shared by all connections.
 struct Service<S> {
     site: Arc<S>,
-    /// Whose turn it is to have a reply made.
+    /// Permits one reply at a time.
     turn: Arc<Semaphore>,
     reply_time: Duration,
 }
@@ -160,10 +160,10 @@ impl<S> Clone for Service<S> {
     }
 }
 
-/// A place for a connection.
+/// A slot for a connection.
 struct Place {
     task: AbortHandle,
-    /// Its request's header has come, and its reply is not written yet.
+    /// Whether its request's header has arrived and its reply is not written yet.
     serves: Arc<AtomicBool>,
 }
 
@@ -183,7 +183,7 @@ async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>,
             Some(Ok((stream, _))) => stream,
             Some(Err(error)) => {
                 if !matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) {
-                    // Once, as long as it lasts.
+                    // Logged once, as long as it lasts.
                     if !std::mem::replace(&mut logged, true) {
                         warn!("cannot accept a connection: {error}");
                     }
@@ -198,7 +198,7 @@ async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>,
         while tasks.try_join_next().is_some() {}
         places.retain(|place| !place.task.is_finished());
         if places.len() >= MOST_CONNECTIONS {
-            // They are in the order in which they came.
+            // They are in order of arrival.
             let Some(idle) = places.iter().position(|place| !place.serves.load(Ordering::Relaxed)) else { continue };
             places.remove(idle).task.abort();
         }
@@ -212,7 +212,7 @@ async fn accept<S: Site>(listener: tokio::net::TcpListener, service: Service<S>,
     let _ = timeout(STOP_TIME, async { while tasks.join_next().await.is_some() {} }).await;
 }
 
-/// Answers the one request of a connection.
+/// Handles the one request of a connection.
 async fn converse<S: Site>(stream: TcpStream, service: Service<S>, serves: Arc<AtomicBool>) {
     let whole = SEND_TIME + service.reply_time + READ_TIME;
     let heard = Arc::clone(&serves);
@@ -239,7 +239,7 @@ async fn converse<S: Site>(stream: TcpStream, service: Service<S>, serves: Arc<A
     if let Some(Err(error)) = &ended {
         debug!("an HTTP client: {error}");
     }
-    // From here on it may lose its connection to another client.
+    // From here on another client may take its slot.
     serves.store(false, Ordering::Relaxed);
     let mut stream = connection.into_parts().io.into_inner();
     if late {
@@ -253,7 +253,7 @@ async fn converse<S: Site>(stream: TcpStream, service: Service<S>, serves: Arc<A
 /// The reply to a client that did not send its header in time.
 const TOO_LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Says that nothing more comes, and takes what the client still sends.
+/// Ends the sending side, and reads what the client still sends.
 async fn linger(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await?;
     let mut discarded = [0; 4096];
@@ -306,16 +306,16 @@ async fn take_body(body: Incoming) -> Result<(), Reply> {
 
 #[cfg(test)]
 pub(crate) mod tests_support {
-    //! Clients that mean no good.
+    //! Malicious clients.
 
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream};
     use std::time::Duration;
 
-    /// Far above what any reply takes, so that a test fails rather than hangs.
+    /// Far more than any reply takes, so that a test fails rather than hangs.
     const PATIENCE: Duration = Duration::from_secs(60);
 
-    /// Sends `request`, which lacks only its last lines, and gives the whole reply.
+    /// Sends `request`, which lacks only its last lines, and returns the whole reply.
     pub(crate) fn get(address: SocketAddr, request: &str) -> String {
         let mut stream = connect(address);
         write!(stream, "{request}\r\nHost: box\r\n\r\n").expect("it reads");
@@ -331,7 +331,7 @@ pub(crate) mod tests_support {
 
     pub(crate) fn reply(mut stream: TcpStream) -> String {
         let mut answer = Vec::new();
-        // A reset after the reply is as good an end.
+        // A reset after the reply is a valid end, too.
         let mut part = [0; 4096];
         while let Ok(read @ 1..) = stream.read(&mut part) {
             answer.extend_from_slice(&part[..read]);
@@ -339,10 +339,10 @@ pub(crate) mod tests_support {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Does to a server what takes a naive one down, and checks with `served` that it goes on answering others meanwhile.
-    /// `path` has what it serves; `secret` is the line of the header that it wants to see, or "".
+    /// Attacks a server in ways that take down a naive one, and checks with `served` that it still replies to others.
+    /// `path` is a served path; `secret` is the required header line, or "".
     pub(crate) fn survives(address: SocketAddr, path: &str, secret: &str, served: impl Fn()) {
-        // Enough to take every place, twice over.
+        // Enough to take every slot, twice over.
         let slow: Vec<TcpStream> = (0..2 * super::MOST_CONNECTIONS)
             .map(|_| {
                 let mut stream = connect(address);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_send_its_header_is_reported_so() {
+    fn a_client_without_a_complete_header_gets_a_timeout() {
         let (server, _go) = start(SEND_TIME);
         let mut stream = connect(server.address());
         stream.write_all(b"GET / HTTP/1.1\r\nHost: b").expect("it reads");
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_takes_long_is_an_error_and_keeps_nobody_from_a_refusal() {
+    fn a_slow_reply_is_an_error_and_does_not_delay_refusals() {
         let (server, go) = start(Duration::from_millis(50));
         assert!(get(server.address(), "GET / HTTP/1.1").starts_with("HTTP/1.1 503"));
         assert!(get(server.address(), "GET /x HTTP/1.1").starts_with("HTTP/1.1 404"));
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_clients_do_others_are_answered() {
+    fn attackers_do_not_keep_others_from_replies() {
         let (server, go) = start(Duration::from_secs(60));
         drop(go);
         let address = server.address();
@@ -441,14 +441,14 @@ mod tests {
     }
 
     #[test]
-    fn a_request_under_way_is_answered_before_the_server_has_stopped() {
+    fn a_pending_request_is_answered_before_the_server_stops() {
         let (server, go) = start(Duration::from_secs(60));
         let address = server.address();
         let mut idle = connect(address);
         idle.write_all(b"GET").expect("it reads");
         let mut waiting = connect(address);
         waiting.write_all(b"GET / HTTP/1.1\r\nHost: b\r\n\r\n").expect("it reads");
-        // Who asks later is heard later.
+        // A later request is handled later.
         assert!(get(address, "GET /x HTTP/1.1").starts_with("HTTP/1.1 404"));
         drop(go);
         drop(server);

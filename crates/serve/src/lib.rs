@@ -1,8 +1,8 @@
-//! What others see of a box, and the whole box: beside the packet path (`evenair-live`), threads answer operators on the control socket
-//! ([`control`]), publish what the box does second by second on the watch socket, serve metrics to a monitoring system, and keep
-//! history ([`history`]) and names of stations.
+//! The management plane of a box, and the whole box: beside the packet path (`evenair-live`), threads reply to operators on the control
+//! socket ([`control`]), publish the state second by second on the watch socket, serve metrics to a monitoring system, and keep history
+//! ([`history`]) and names of stations.
 //!
-//! [`run`] starts all of them. None delays a packet: each asks the path for a snapshot, and makes from it what it shows.
+//! [`run`] starts all of them. None delays a packet: each requests a snapshot from the path, and computes from it what it shows.
 
 pub mod control;
 mod crossed;

@@ -21,15 +21,15 @@ use serde_json::Value;
 
 use crate::http::{Reply, Server, Site};
 
-/// What a reply takes beside the time that its sources take.
+/// Time of a reply beyond that of its sources.
 const REPLY_TIME: Duration = Duration::from_secs(5);
 
-/// Sources that others may ask.
+/// A server of sources for others.
 pub struct Listener(Server);
 
-/// What `/stations` is made of.
+/// The content of `/stations`.
 struct Stations {
-    /// Each with its name.
+    /// Sources with their names.
     sources: Mutex<Vec<(String, Box<dyn Source>)>>,
     password: Option<String>,
 }
@@ -38,26 +38,27 @@ impl Listener {
     /// Listens at an address for clients with the password.
     ///
     /// # Errors
-    /// The address is in use or not this machine's, it is open to others without a password, or a source cannot be asked.
+    /// The address is in use or not this machine's, it is open to others without a password, or a source cannot be
+    /// polled.
     pub fn new(address: SocketAddr, password: Option<String>, sources: &[SourceConfig]) -> Result<Self> {
         if password.is_none() && !address.ip().is_loopback() {
             bail!("{address} can be reached by others: a password is needed for it, or an address such as 127.0.0.1");
         }
         let open = |source: &SourceConfig| Ok((source.name(), source.open()?));
         let opened = sources.iter().map(open).collect::<Result<_>>()?;
-        // They are asked one after the other, and each may have several questions, of twice its time-out at most.
+        // They are polled one after the other, and each may make several queries, of at most twice its time-out.
         let reply_time = REPLY_TIME + 4 * sources.iter().map(SourceConfig::timeout).sum::<Duration>();
         let site = Stations { sources: Mutex::new(opened), password };
         let server = Server::start(address, "telemetry", reply_time, site);
         Ok(Self(server.with_context(|| format!("cannot listen at {address}"))?))
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> SocketAddr {
         self.0.address()
     }
 
-    /// Answers until the process ends.
+    /// Replies until the process ends.
     pub fn serve(self) {
         self.0.wait();
     }
@@ -77,7 +78,7 @@ impl Site for Stations {
 
     fn reply(&self, _: &Parts) -> Reply {
         let ask = |(name, source): &mut (String, Box<dyn Source>)| entry(name, &poll_once(&mut **source));
-        // A source that panicked is asked again like any other.
+        // A source that panicked is polled again like any other.
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         json(StatusCode::OK, &sources.iter_mut().map(ask).collect())
     }
@@ -91,10 +92,10 @@ impl Stations {
     fn is_allowed(&self, request: &Parts) -> bool {
         let Some(password) = &self.password else { return true };
         let right = authorization(password);
-        // In the same time wherever they differ.
+        // Compared in constant time.
         request.headers.get(AUTHORIZATION).is_some_and(|given| {
             let given = given.as_bytes();
-            // Headers lose what is blank at their end.
+            // Headers lose blanks at their end.
             let right = right.trim_end().as_bytes();
             let differ = given.iter().zip(right).fold(0, |differ, (a, b)| differ | (a ^ b));
             given.len() == right.len() && differ == 0
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_gets_what_hostapd_reports_here() {
+    fn a_box_gets_the_stations_of_hostapd_here() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("wlan0");
         let hostapd = UnixDatagram::bind(&path).expect("a socket");
@@ -163,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_refused_before_their_body_is_read_and_keep_nobody_out() {
+    fn strangers_are_refused_before_their_body_is_read_and_block_no_one() {
         let listener = Listener::new(LOOPBACK.parse().expect("one"), Some("hush".into()), &[]).expect("listens");
         let address = listener.address();
         let answers = || assert!(get(address, &request("GET", "hush")).ends_with("\r\n\r\n[]"));
         survives(address, "/stations", "", answers);
         survives(address, "/stations", "Authorization: Bearer hush\r\n", answers);
-        // A body that was announced and never comes is not waited for.
+        // A body that was announced and never comes is not awaited.
         let promised = format!("{}\r\nContent-Length: 5", request("POST", "wrong"));
         assert!(get(address, &promised).starts_with("HTTP/1.1 401"));
     }

@@ -33,13 +33,13 @@ use page::{Format, Kind, Page};
 use stations::Shown;
 use totals::Totals;
 
-/// How long the loop may take to return its state; a monitoring system waits as long.
+/// Time for the loop to return its state; a monitoring system waits as long.
 const REPLY_TIME: Duration = Duration::from_secs(10);
 
 /// Bytes per second of a megabit per second: Prometheus's base unit of data is the byte.
 const MBPS: f64 = 125_000.0;
 
-/// What `/metrics` is made of.
+/// The content of `/metrics`.
 struct Metrics {
     /// The port toward the access points.
     interface: String,
@@ -95,7 +95,7 @@ impl Site for Metrics {
     }
 }
 
-/// The page. `interface` is the port toward the access points.
+/// The text of the page. `interface`: the port toward the access points.
 fn written(status: &Status, interface: &str, labels: &Labels, totals: &Totals, format: Format) -> String {
     let mut page = Page::default();
     page.single("evenair_uptime_seconds", Kind::Gauge, "Time since the box started.", status.uptime_s);
@@ -170,7 +170,7 @@ fn packets(page: &mut Page, status: &Status) {
     page.single("evenair_hold_lapses_total", Kind::Counter, help, status.hold.lapses);
 }
 
-/// Every cause of [`DropReason`] and [`LossReason`], and what each means.
+/// Drops and losses by cause, for every cause of [`DropReason`] and [`LossReason`], with explanations.
 fn dropped(page: &mut Page, packets: &PacketStatus) {
     fn reasons<C: Cause>() -> String {
         C::ALL.iter().map(|&cause| format!(" {}: {}", label(cause), cause.help())).collect()
@@ -185,7 +185,7 @@ fn dropped(page: &mut Page, packets: &PacketStatus) {
     packets.losses.iter().for_each(|(cause, count)| page.sample(&[("reason", label(cause))], count));
 }
 
-/// The label of a cause or counter: its key in JSON, without the prefix that all causes of a drop have there.
+/// The label of a cause or counter: its key in JSON, without the common prefix of causes of drops.
 fn label(cause: impl Cause) -> &'static str {
     let key = cause.key();
     key.strip_prefix("dropped_").unwrap_or(key)
@@ -205,7 +205,7 @@ fn uplink_limit(page: &mut Page, status: &Status) {
     page.single("evenair_access_point_losses_total", Kind::Counter, help, limit.lost_in_access_points);
 }
 
-/// A hop's word without the blank.
+/// A hop's label, without blanks.
 const fn hop_label(hop: Hop) -> &'static str {
     match hop {
         Hop::Wlan => "wlan",
@@ -422,11 +422,11 @@ mod tests {
     use crate::http::tests_support::{get, survives};
     use crate::tests_support::{self, snapshot, status};
 
-    /// What Prometheus 2.42 accepts.
+    /// The Accept header of Prometheus 2.42.
     const PROMETHEUS_ACCEPTS: &str = "\r\nAccept: application/openmetrics-text;version=1.0.0;q=0.75,\
         application/openmetrics-text;version=0.0.1;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.4";
 
-    /// The page of a status, with MAC addresses and names of stations, when it is read first.
+    /// The page of a status, with MAC addresses and names of stations, at the first reading.
     fn render(status: &Status, interface: &str, format: Format) -> String {
         let mut totals = Totals::default();
         totals.update(status, totals::ByStation::new());
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_station_is_what_the_configuration_allows() {
+    fn stations_are_labelled_as_configured() {
         let of = |labels: &Labels| written(&rich(), "eth1", labels, &Totals::default(), Format::Prometheus);
         let shown = |page: &str| ["02:00:00:00:00:01", "phone", "10.9.0.1"].map(|part| page.contains(part));
         assert_eq!(shown(&of(&Labels::Names)), [true; 3]);
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_stations_those_most_worth_showing_are_shown() {
+    fn of_very_many_stations_the_most_important_are_shown() {
         let mac = |k: usize| format!("02:00:00:00:{:02x}:{:02x}", k / 256, k % 256);
         let station = |k| StationStatus { mac: mac(k), charged_airtime_s: k as f64, ..StationStatus::default() };
         let mut status = Status { stations: (0..400).map(station).collect(), stations_known: 500, ..Status::default() };
@@ -620,7 +620,7 @@ mod tests {
         assert!(page.contains("hop=\"internet_down\"") && page.contains("reason=\"queue_full\""), "{page}");
     }
 
-    /// What is wrong with a page in text format 0.0.4: rules of `promtool check metrics` (Prometheus 2.42, promlint).
+    /// Errors of a page in text format 0.0.4, by rules of `promtool check metrics` (Prometheus 2.42, promlint).
     fn lint(page: &str) -> Vec<String> {
         let mut problems = Vec::new();
         let (mut begun, mut kind) = ("", "");
@@ -661,13 +661,13 @@ mod tests {
         for part in ["# TYPE evenair_wait_seconds summary", "# TYPE evenair_calls_refused_total counter"] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");
         }
-        // The linter is awake: as OpenMetrics the names of counters differ.
+        // The linter works: in OpenMetrics the names of counters differ.
         assert!(lint(&render(&rich(), "eth1", Format::OpenMetrics)).len() > 20);
-        // `promtool` itself, where it is installed: its package brings a server with it.
+        // `promtool` itself, if it is installed: its package includes a server.
         assert_eq!(promtool(&page).unwrap_or_default(), "");
     }
 
-    /// What `promtool check metrics` says about a page; `None`: it is not installed.
+    /// Output of `promtool check metrics` for a page; `None`: it is not installed.
     fn promtool(page: &str) -> Option<String> {
         let mut command = Command::new("promtool");
         command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -699,7 +699,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_served_and_nothing_else_is_whatever_others_send() {
+    fn only_the_metrics_are_served_whatever_clients_send() {
         let (control, inbox) = tests_support::control();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv() {

@@ -17,18 +17,18 @@ use tracing::{info, warn};
 #[derive(Clone, Debug)]
 pub(crate) struct PersistedMode {
     file: PathBuf,
-    /// What the configuration says.
+    /// The mode in the configuration.
     configured: &'static str,
 }
 
-/// Far above what is kept, in bytes.
+/// Longest file that is read, in bytes; far more than needed.
 const LONGEST_FILE: u64 = 1024;
 const INSERT: &str = "insert";
 const OBSERVE: &str = "observe";
 const BYPASS: &str = "bypass";
 
 impl PersistedMode {
-    /// Where the service manager has a place for it.
+    /// The file, if the service manager provides a directory.
     pub(crate) fn of(config: &BoxConfig) -> Option<Self> {
         let directories = std::env::var_os("RUNTIME_DIRECTORY")?;
         Some(Self::below(&std::env::split_paths(&directories).next()?, config))
@@ -43,7 +43,7 @@ impl PersistedMode {
         Self { file: directory.join("last-word"), configured }
     }
 
-    /// The configuration, with the persisted mode in the place of its own.
+    /// The configuration, with the persisted mode in place of its own.
     pub(crate) fn recall(&self, config: BoxConfig) -> BoxConfig {
         let Ok(text) = read_text(&self.file, LONGEST_FILE) else { return config };
         let said = match text.split_once(" instead of ") {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_persisted_mode_outlives_the_box_until_the_file_says_something_else() {
+    fn the_persisted_mode_outlives_the_box_until_the_configuration_changes() {
         let directory = tempfile::tempdir().expect("a directory");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11g)));
         let start = |config: &BoxConfig| {

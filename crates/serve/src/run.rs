@@ -1,4 +1,4 @@
-//! The whole box: the packet path, and the threads that serve others beside it.
+//! The whole box: the packet path, and the threads of the management plane.
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ use crate::watch::Watch;
 
 /// Runs a box until SIGTERM, SIGINT or a command ends it, and returns its final state.
 ///
-/// The calling process gets handlers for SIGTERM, SIGINT and SIGHUP; at the last one it reads its configuration again.
+/// The calling process gets handlers for SIGTERM, SIGINT and SIGHUP; at SIGHUP it reloads its configuration.
 ///
 /// # Errors
-/// A missing interface or privilege, a control socket that cannot be made, an interface that goes away. The bridge
-/// carries the traffic from then on.
+/// A missing interface or privilege, a control socket that cannot be created, an interface that is removed. The bridge carries the traffic
+/// from then on.
 pub fn run(config: BoxConfig) -> Result<Status> {
     let _ending = Ending;
     let running = Running::begin(&config);
@@ -36,8 +36,8 @@ pub fn run(config: BoxConfig) -> Result<Status> {
     Ok(status)
 }
 
-/// Runs a box as [`run`], but waits for its ports where they are not there or not usable, at the start and whenever that
-/// happens later. Returns its final state; none if it was ended while it waited.
+/// Runs a box as [`run`], but waits for its ports while they are missing or unusable, at the start and later. Returns its final state;
+/// `None`: it was ended while it waited.
 ///
 /// # Errors
 /// A missing privilege, a control socket that cannot be created, anything that does not concern the ports.
@@ -62,15 +62,15 @@ pub fn run_when_ready(mut config: BoxConfig) -> Result<Option<Status>> {
                 error!("{lost}: the box begins again as soon as its ports are there");
                 config = again(config, lost.mode);
             }
-            // One went away while they were opened.
+            // A port was removed while they were opened.
             Err(error) if !has_ports(&config) => warn!("{error:#}"),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The configuration to begin again with: the file as it is now, as after a restart, where it is right; and the mode that the
-/// box was in, unless the last command is stored elsewhere.
+/// The configuration for a new start: the present file, as after a restart, if it is valid; and the present mode, unless the last command
+/// is stored elsewhere.
 fn again(config: BoxConfig, mode: Mode) -> BoxConfig {
     let new = match config.file.as_deref().map(BoxConfig::load) {
         Some(Ok(new)) => new,
@@ -88,7 +88,7 @@ fn again(config: BoxConfig, mode: Mode) -> BoxConfig {
 
 /// Runs a box until it is ended, or, if it `reopens`, must reopen its ports ([`PortLost`]).
 fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) -> Result<Status> {
-    // Dropped after all that it may wait for, whatever fails: its thread asks the loop, and ends when there is none.
+    // Dropped after everything that it may wait for, whatever fails: its thread sends requests to the loop, and ends when there is none.
     let mut history = None;
     let path = PacketPath::open(&config)?;
     let control = path.control().clone();
@@ -117,7 +117,7 @@ fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) ->
     let surroundings = Surroundings { signals: signals.end, events, management: Arc::new(state.clone()), reopens };
     let end = path.run(&recalled, surroundings);
     drop(hangup);
-    // The answers to those who wait are written before the process may end.
+    // The replies to waiting clients are written before the process may end.
     drop((server, watch));
     drop(metrics);
     drop(history);
@@ -126,7 +126,7 @@ fn once(config: BoxConfig, signals: Signals, reopens: bool, running: Running) ->
     Ok(status)
 }
 
-/// The pipe of signals: a byte for each.
+/// Pipes of signals, with a byte for each signal.
 #[derive(Debug)]
 struct Signals {
     /// SIGTERM and SIGINT.

@@ -1,11 +1,11 @@
-//! The state file of a run: the last command about the mode, and whether the process has ended in order. The next process reads it,
-//! also after a reboot or a power cut.
+//! The state file of a run: the last command about the mode, and whether the process had a clean exit. The next process reads it, also
+//! after a reboot or a power cut.
 //!
 //! It is in the directory of the history; without a history in the state directory of the service (STATE_DIRECTORY in
 //! systemd.exec(5)), or else in its runtime directory, which a stop or a boot removes. Without any of them there is none. A command is
 //! written by a thread of its own: no command waits for a slow disk.
 //!
-//! The file does not decide the mode: that is the mode that `persisted_mode.rs` stores, or the configuration.
+//! The file does not decide the mode, which follows from `persisted_mode.rs` or the configuration.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -24,38 +24,38 @@ use crate::wall_clock::seconds;
 
 /// Name of the file in its directory.
 const NAME: &str = "run.json";
-/// Far above what is kept, in bytes.
+/// Longest file that is read, in bytes; far more than needed.
 const LONGEST_FILE: u64 = 4096;
 
-/// What the file has.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
     /// The mode in the configuration. If it changes, the last command is no longer valid.
     configured: Mode,
     last_command: Option<ModeCommand>,
     started_otherwise: Option<StartedOtherwise>,
-    /// The process has ended in order.
+    /// Whether the process had a clean exit.
     clean: bool,
 }
 
-/// The run of this process. Copies are the same.
+/// The run of this process. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Running(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// When this process began, if the one before had not ended in order.
+    /// When this process began, if the previous one had no clean exit.
     restarted: Option<Instant>,
     started_at_s: f64,
-    /// The process before ended in order, or there was none.
+    /// Whether the previous process had a clean exit, or there was none.
     clean: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     kept: Kept,
-    /// [`Running::start`] was called.
+    /// Whether [`Running::start`] was called.
     has_started: bool,
     /// `None`: there is no file.
     writer: Option<Writer>,
@@ -91,7 +91,7 @@ impl Running {
         let kept = Kept { configured, clean: false, ..valid.unwrap_or_default() };
         let writer = file.and_then(|file| {
             if let Some(directory) = directory {
-                // If it cannot be made, the file cannot be written, which is logged.
+                // If it cannot be created, the file cannot be written, which is logged.
                 let _ = std::fs::create_dir_all(directory);
             }
             write(&file, &kept);
@@ -109,7 +109,7 @@ impl Running {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The box opens its ports in this mode, for the first time or again.
+    /// Notes that the box opens its ports in this mode, for the first time or again.
     pub(crate) fn start(&self, mode: Mode) -> Event {
         let mut state = self.state();
         let is_first = !std::mem::replace(&mut state.has_started, true);
@@ -125,32 +125,32 @@ impl Running {
         Event::Start { mode, last_command, clean }
     }
 
-    /// Takes a command about the mode.
+    /// Notes a command about the mode.
     pub(crate) fn command(&self, command: ModeCommand) {
         let mut state = self.state();
         (state.kept.last_command, state.kept.started_otherwise) = (Some(command), None);
         state.write();
     }
 
-    /// Whether the last command, or else the configuration, was to insert the box.
+    /// Whether the box is to be inserted by the last command, or else by the configuration.
     pub(crate) fn is_insert_commanded(&self) -> bool {
         let state = self.state();
         state.kept.last_command.map_or(state.kept.configured, ModeCommand::mode) == Mode::Inserted
     }
 
-    /// As the status has it.
+    /// The status of the run.
     pub(crate) fn status(&self) -> RunStatus {
         let kept = self.state().kept.clone();
         let Kept { last_command, started_otherwise, .. } = kept;
         RunStatus { started_at_s: self.0.started_at_s, last_command, clean: self.0.clean, started_otherwise }
     }
 
-    /// Seconds since this process began, if the one before had not ended in order.
+    /// Seconds since this process began, if the previous one had no clean exit.
     pub(crate) fn restarted_s(&self) -> Option<f64> {
         self.0.restarted.map(|since| since.elapsed().as_secs_f64())
     }
 
-    /// The process ends in order.
+    /// Notes a clean exit.
     pub(crate) fn end(self) {
         let writer = {
             let mut state = self.state();
@@ -166,7 +166,7 @@ impl Running {
 }
 
 impl State {
-    /// Has the file written.
+    /// Requests that the file is written.
     fn write(&self) {
         // A thread that could not be started was logged.
         self.writer.iter().for_each(|writer| drop(writer.texts.send(self.kept.clone())));
@@ -186,7 +186,7 @@ impl Writer {
     }
 }
 
-/// Writes what comes, of several the latest.
+/// Writes received contents, of several only the latest.
 fn write_latest(file: &Path, inbox: &Receiver<Kept>) {
     while let Ok(first) = inbox.recv() {
         write(file, &inbox.try_iter().last().unwrap_or(first));
@@ -200,7 +200,7 @@ fn write(file: &Path, kept: &Kept) {
     }
 }
 
-/// What a process before has left.
+/// The content left by a previous process.
 fn read(file: &Path) -> Option<Kept> {
     let text = match read_text(file, LONGEST_FILE) {
         Ok(text) => text,
@@ -215,7 +215,7 @@ fn read(file: &Path) -> Option<Kept> {
     kept.inspect_err(|error| warn!("{}: {error}: the last command is not known", file.display())).ok()
 }
 
-/// Where the file is.
+/// Directory of the file.
 fn directory(config: &BoxConfig) -> Option<PathBuf> {
     let of_service = |variable| {
         let directories = std::env::var_os(variable)?;
@@ -225,7 +225,7 @@ fn directory(config: &BoxConfig) -> Option<PathBuf> {
     history.or_else(|| of_service("STATE_DIRECTORY")).or_else(|| of_service("RUNTIME_DIRECTORY"))
 }
 
-/// The mode at the start that a configuration says.
+/// The mode at the start by configuration.
 pub(crate) const fn configured_mode(config: &BoxConfig) -> Mode {
     match config {
         BoxConfig { inserted: true, .. } => Mode::Inserted,
@@ -240,7 +240,7 @@ mod tests {
 
     use super::*;
 
-    /// A process that is killed: what it has written stays.
+    /// A process that is killed: its file stays.
     fn kill(running: Running) {
         let writer = running.state().writer.take();
         if let Some(Writer { texts, thread }) = writer {
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!((status.last_command, status.clean), (Some(ModeCommand::Insert), false));
         let otherwise = status.started_otherwise.expect("it is bypassed");
         second.end();
-        // The bypass goes on, since the same time.
+        // The bypass continues, since the same time.
         let third = begin();
         assert_eq!(
             text(&third.start(Mode::Bypassed)),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_valid_until_the_configuration_says_something_else() {
+    fn a_command_is_valid_until_the_configuration_changes() {
         let directory = tempfile::tempdir().expect("a directory");
         let begin = |configured| Running::begin_in(Some(directory.path()), configured);
         let first = begin(Mode::Bypassed);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_none_says_nothing() {
+    fn an_invalid_file_is_ignored() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join(NAME), "nonsense").expect("written");
         let running = Running::begin_in(Some(directory.path()), Mode::Bypassed);

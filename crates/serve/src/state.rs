@@ -1,4 +1,4 @@
-//! The state of a box for the threads that show it to others: where its packet path is asked, and what the path does not know.
+//! The state of a box for the management plane: the control handle of its packet path, and what the path does not know.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::control::status_of;
 use crate::names::Names;
 use crate::vitals::Vitals;
 
-/// The state of a box. Copies are of the same box.
+/// The state of a box. Clones refer to the same box.
 #[derive(Clone)]
 pub(crate) struct BoxState {
     pub(crate) control: ControlHandle,
@@ -22,7 +22,7 @@ pub(crate) struct BoxState {
 }
 
 impl BoxState {
-    /// The status that a snapshot of the packet path gives.
+    /// The status of a snapshot.
     pub(crate) fn status(&self, snapshot: &Snapshot) -> Status {
         status_of(snapshot, &self.names)
     }

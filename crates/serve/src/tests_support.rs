@@ -1,4 +1,4 @@
-//! A box to test with.
+//! A box for tests.
 
 use std::sync::{Arc, mpsc};
 
@@ -45,13 +45,13 @@ pub(crate) fn status() -> Status {
     status_of(&snapshot(), &Names::default())
 }
 
-/// Where a loop is asked, and what it is asked: the loop is the test's.
+/// A control handle, and the receiver of its requests, in place of a loop.
 pub(crate) fn control() -> (ControlHandle, mpsc::Receiver<QueuedRequest>) {
     let (inbox, asked) = mpsc::channel();
     (ControlHandle::new(inbox, Arc::new(Waker::new().expect("a waker"))), asked)
 }
 
-/// The state of a box whose loop is asked there.
+/// The state of a box with this control handle.
 pub(crate) fn state(control: ControlHandle) -> BoxState {
     BoxState { control, names: Names::default(), vitals: Vitals::default() }
 }

@@ -1,4 +1,4 @@
-//! Names of users, for events that say who gave a command.
+//! Names of users, for the authors of commands.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use evenair_api::history::Author;
 use evenair_boxfile::small_file::read_text;
 
 const PASSWD: &str = "/etc/passwd";
-/// Thousands of users, in bytes. Of a longer file no name is known.
+/// Longest file that is read, in bytes: thousands of users. With a longer file no names are known.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// The user of this number as an author, with the name of the first line of /etc/passwd (passwd(5)) that has the number. Users of
-/// other databases, such as LDAP, have no name here.
+/// The user of this number as an author, with the name of the first line of /etc/passwd (passwd(5)) with that number. Users of other
+/// databases, such as LDAP, have no name here.
 pub(crate) fn author(uid: u32) -> Author {
     let name = read_text(Path::new(PASSWD), LONGEST_FILE).ok().and_then(|table| name_of(&table, uid));
     Author::User { uid, name }

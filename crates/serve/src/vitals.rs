@@ -1,5 +1,5 @@
-//! What the threads of a box share about its health: limits, and whatever is neither in the manager's state nor in a line of the
-//! watch feed. The feed's thread judges ([`evenair_api::health`]); the control socket shows the result.
+//! Shared state of a box's health: limits, and facts that are neither in the manager's state nor in a line of the watch feed. The feed's
+//! thread judges ([`evenair_api::health`]); the control socket shows the result.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use evenair_api::health::{HealthStatus, Limits};
 
 use crate::running::Running;
 
-/// Copies are the same.
+/// Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vitals(Arc<Shared>);
 
@@ -21,7 +21,7 @@ struct Shared {
 }
 
 impl Vitals {
-    /// Those of a box with these limits in this run.
+    /// The state of a box with these limits in this run.
     pub(crate) fn new(limits: Limits, running: Running) -> Self {
         Self(Arc::new(Shared { limits: limits.into(), running, ..Shared::default() }))
     }
@@ -30,12 +30,12 @@ impl Vitals {
         *self.0.limits.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Judges by these limits from now on.
+    /// Sets the limits from now on.
     pub(crate) fn configure(&self, limits: Limits) {
         *self.0.limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
     }
 
-    /// The health in the last second; `None`: there has been none yet.
+    /// The health in the last second; `None`: no judgement yet.
     pub(crate) fn latest(&self) -> Option<HealthStatus> {
         self.0.latest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -53,7 +53,7 @@ impl Vitals {
         self.0.is_history_failing.store(is_failing, Ordering::Relaxed);
     }
 
-    /// The run of this process: the last command, and how the process before ended.
+    /// The run of this process: the last command, and how the previous process ended.
     pub(crate) fn running(&self) -> &Running {
         &self.0.running
     }

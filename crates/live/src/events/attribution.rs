@@ -1,20 +1,20 @@
-//! Who caused a change of mode: the command, the guard or the signal before it.
+//! The author of a change of mode: the command, the guard or the signal before it.
 
 use evenair_api::history::{Author, Event};
 use evenair_api::{Mode, ModeCommand, Request};
 use evenair_manager::{self as manager, GuardStep};
 
-/// A command that has an event.
+/// A command that is recorded as an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commanded {
     /// A mode.
     Mode(ModeCommand),
-    /// Reading the configuration again.
+    /// A reload of the configuration.
     Reload,
 }
 
 impl Commanded {
-    /// What a request commands; `None`: nothing that has an event.
+    /// The command in a request; `None`: it is not recorded as an event.
     pub const fn of(request: &Request) -> Option<Self> {
         match request {
             Request::Insert => Some(Self::Mode(ModeCommand::Insert)),
@@ -26,21 +26,22 @@ impl Commanded {
     }
 }
 
-/// What leads to the next change of mode.
+/// The cause of the next change of mode.
 #[derive(Debug, Default)]
 pub(super) struct Attribution {
     cause: Option<(ModeCommand, Author)>,
-    /// The mode that the manager starts in has no event.
+    /// Whether the mode has changed. The mode that the manager starts in has no event.
     has_changed: bool,
 }
 
 impl Attribution {
-    /// A command is about to be carried out.
+    /// Notes a command that is about to be carried out.
     pub(super) fn begin(&mut self, command: ModeCommand, author: Author) {
         self.cause = Some((command, author));
     }
 
-    /// It was carried out. Its event, if the manager had none: its mode stays between observing and bypassed.
+    /// Notes that it was carried out. Returns its event if the manager had none: its mode is the same for observing and
+    /// bypassed.
     pub(super) fn done(&mut self, command: ModeCommand, author: &Author) -> Option<Event> {
         let waits = |cause: &mut (ModeCommand, Author)| {
             cause.0 == command && cause.1 == *author && command != ModeCommand::Insert
@@ -66,7 +67,7 @@ impl Attribution {
         }
     }
 
-    /// The guard takes a step.
+    /// Notes a step of the guard.
     pub(super) fn guard(&mut self, step: GuardStep) {
         match step {
             GuardStep::Bypassed => self.begin(ModeCommand::Bypass, Author::Guard),
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mode_has_the_command_as_its_cause() {
+    fn a_change_of_mode_is_attributed_to_its_command() {
         let mut attribution = Attribution::default();
         let user = |uid| Author::User { uid, name: None };
         let mut texts = vec![attribution.changed(manager::Mode::Inserted).text()];
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bypass_by_the_guard_is_the_guards() {
+    fn a_bypass_by_the_guard_is_attributed_to_it() {
         let mut attribution = Attribution::default();
         attribution.guard(GuardStep::Bypassed);
         assert_eq!(attribution.changed(manager::Mode::Draining).text(), "draining by the guard");

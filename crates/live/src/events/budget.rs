@@ -12,7 +12,7 @@ use crate::log_limit::LogLimit;
 
 /// Events of a kind that may come at once.
 const BURST: u32 = 200;
-/// A further one each so long: at 120 to 250 bytes, and 700 where a call ends, all kinds together write 6 kB/s at most.
+/// Interval of further events: at 120 to 250 bytes each, and 700 where a call ends, all kinds together write 6 kB/s at most.
 const EACH: Span = Span::from_millis(500);
 /// Kinds of events about stations ([`kind_of`]).
 const KINDS: usize = 10;
@@ -29,7 +29,7 @@ impl Budget {
         Self { limits: Mutex::new([LogLimit::of(now, BURST, EACH); KINDS]), left_out: AtomicU64::new(0) }
     }
 
-    /// Whether an event may be kept. One that may not is counted.
+    /// Whether an event is kept; otherwise it is counted.
     pub(super) fn admits(&self, now: Instant, event: &Event) -> bool {
         let Some(kind) = kind_of(event) else { return true };
         let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +51,7 @@ impl Budget {
     }
 }
 
-/// Which kind of event about a station it is. `None`: it is not about a station, and only the operator or the box causes it.
+/// The kind of an event about a station. `None`: it is not about a station, and only the operator or the box causes it.
 fn kind_of(event: &Event) -> Option<usize> {
     match event {
         Event::StationLearned(_) => Some(0),
@@ -62,7 +62,7 @@ fn kind_of(event: &Event) -> Option<usize> {
         Event::CallRefused { .. } => Some(5),
         Event::CallRoamed { .. } => Some(6),
         Event::CallEnded { .. } => Some(7),
-        // At most one a minute and domain; domains are as many as channels are reported.
+        // At most one a minute and domain; there are as many domains as reported channels.
         Event::GroupLimited { .. } => Some(8),
         Event::DomainsChanged { .. } => Some(9),
         Event::ModeChanged(_)

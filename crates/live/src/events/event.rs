@@ -4,7 +4,7 @@ use evenair_api::history::{Event, GuardStep};
 use evenair_manager as manager;
 use evenair_view::{codec as codec_of, label_text, refusal_word, speech as speech_status};
 
-/// An event of the history; `None`: it is too frequent, and samples have the same information.
+/// The event for the history; `None`: it is too frequent, and samples have the same information.
 pub(crate) fn event_of(event: &manager::Event) -> Option<Event> {
     Some(match event {
         manager::Event::ModeChanged(mode) => Event::Mode { mode: evenair_view::mode(*mode), by: None },

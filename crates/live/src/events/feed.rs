@@ -1,5 +1,5 @@
-//! Where events are left for the watch feed: a bounded queue, which the sampler of the feed empties once a second. What does not fit is
-//! lost to the feed.
+//! The queue of events for the watch feed, which the feed's sampler empties once a second. It is bounded; events beyond that are lost to
+//! the feed.
 
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::SystemTime;
@@ -11,21 +11,21 @@ use super::happened::Happened;
 /// Entries that may wait for the sampler.
 const WAITING: usize = 256;
 
-/// What happened, and when.
+/// The time and the event.
 pub type Entry = (SystemTime, Happened);
 
-/// Where the loop, or several, and the control socket leave entries.
+/// The sending end of the queue, for packet loops and the control socket.
 #[derive(Clone)]
 pub struct FeedSink(SyncSender<Entry>);
 
 impl FeedSink {
-    /// The sink, and where its entries come out.
+    /// The sink, and the receiving end of its queue.
     pub fn new() -> (Self, Receiver<Entry>) {
         let (sender, entries) = mpsc::sync_channel(WAITING);
         (Self(sender), entries)
     }
 
-    /// Leaves what happened, unless it is about a station: of these there may be very many.
+    /// Queues an event, unless it is about a station, of which there may be very many.
     pub(super) fn leave(&self, at: SystemTime, what: &Happened) {
         use manager::Event::{ConfigRefused, DomainsChanged, Guard};
         let wanted = match what {
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stations_are_not_in_the_feed() {
+    fn events_about_stations_are_not_in_the_feed() {
         let (sink, entries) = FeedSink::new();
         let station = manager::Event::StationLearned(evenair_packet::MacAddr([2; 6]));
         for _ in 0..2 * WAITING {

@@ -1,21 +1,21 @@
-//! What happens in the box: left in queues for the history and for the watch feed.
+//! Events of the box, queued for the history and the watch feed.
 
 use evenair_api::history::Event;
 use evenair_manager as manager;
 
 use super::event::event_of;
 
-/// What has happened.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum Happened {
-    /// The manager says so.
+    /// An event of the manager.
     Managed(manager::Event),
-    /// The box says so.
+    /// An event of the box itself.
     OfBox(Event),
 }
 
 impl Happened {
-    /// As the history has it; `None`: samples have the same information.
+    /// The event for the history; `None`: samples have the same information.
     pub fn event(&self) -> Option<Event> {
         match self {
             Self::Managed(event) => event_of(event),

@@ -1,6 +1,5 @@
-//! Events of the box, from where they happen to who keeps or shows them: the packet loops, the monitor of the bridge and the servers of
-//! commands leave them in a [`EventSink`], and the history and the watch feed take them out of bounded queues. Leaving one
-//! never waits.
+//! Events of the box: packet loops, the monitor of the bridge and the servers of commands leave them in an [`EventSink`]; the history and
+//! the watch feed take them from bounded queues. Leaving an event never blocks.
 
 mod attribution;
 mod budget;

@@ -1,4 +1,4 @@
-//! Where the loop and the control socket leave events, for the history and for the watch feed.
+//! The sink of events, for the history and the watch feed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -22,13 +22,13 @@ pub const EVENTS_WAITING: usize = 1024;
 /// An event in the queue of the history; `None`: the history ends.
 pub type Queued = Option<(SystemTime, Happened)>;
 
-/// Where the loop, or several, and the control socket leave events. Copies are the same.
+/// The sink of events, for packet loops and the control socket. Clones share the same queues.
 #[derive(Clone)]
 pub struct EventSink {
     events: Option<SyncSender<Queued>>,
     /// The watch feed, which gets events that are not about a station.
     watch: Option<FeedSink>,
-    /// Events for which there was no room.
+    /// Events lost for want of room.
     lost: Arc<AtomicU64>,
     budget: Arc<Budget>,
     attribution: Arc<Mutex<Attribution>>,
@@ -36,17 +36,17 @@ pub struct EventSink {
 
 /// The history's end of the sink.
 pub struct Queue {
-    /// Events in order.
+    /// Events, in order.
     pub events: Receiver<Queued>,
-    /// Where the end is left.
+    /// Sender of the end marker.
     pub end: SyncSender<Queued>,
-    /// Events for which there was no room.
+    /// Events lost for want of room.
     pub lost: Arc<AtomicU64>,
     budget: Arc<Budget>,
 }
 
 impl EventSink {
-    /// Where events go to the history, to the watch feed, to both; `None`: to neither.
+    /// A sink for the history, the watch feed, or both; `None`: for neither.
     pub fn new(keeps_history: bool, watch: Option<FeedSink>) -> (Option<Self>, Option<Queue>) {
         if !keeps_history {
             let (sink, _) = Self::with(watch.clone(), monotonic());
@@ -56,7 +56,7 @@ impl EventSink {
         (Some(sink), Some(queue))
     }
 
-    /// As [`Self::new`] with a history, whose budgets are full at this time.
+    /// As [`Self::new`] with a history, with full budgets at this instant.
     pub fn with(watch: Option<FeedSink>, now: Monotonic) -> (Self, Queue) {
         let (sender, events) = mpsc::sync_channel(EVENTS_WAITING);
         let (lost, budget) = (Arc::new(AtomicU64::new(0)), Arc::new(Budget::new(now)));
@@ -64,12 +64,13 @@ impl EventSink {
         (Self { events: Some(sender), watch, lost, budget, attribution: Arc::default() }, queue)
     }
 
-    /// Leaves an event. It is lost where the thread is too far behind, and left out where events of its kind are too many.
+    /// Queues an event. It is lost if the history thread is too far behind, and left out if there are too many events of
+    /// its kind.
     pub fn leave(&self, event: &manager::Event) {
         self.leave_at(monotonic(), event);
     }
 
-    /// As [`Self::leave`], at this time.
+    /// As [`Self::leave`], at this instant.
     pub fn leave_at(&self, now: Monotonic, event: &manager::Event) {
         if matches!(event, manager::Event::RateChanged { .. } | manager::Event::ObservationRefused(_))
             || !self.budget.admits(now, event)
@@ -86,17 +87,17 @@ impl EventSink {
         self.send(Happened::Managed(event.clone()));
     }
 
-    /// Leaves an event of the box itself. Stations cannot cause it, so it has no budget.
+    /// Queues an event of the box itself. Stations cannot cause it, so it has no budget.
     pub fn leave_own(&self, event: Event) {
         self.send(Happened::OfBox(event));
     }
 
-    /// Notes that a command is about to be carried out: the change of mode that follows is its author's.
+    /// Notes that a command is about to be carried out, whose author the next change of mode gets.
     pub fn begin(&self, command: ModeCommand, author: Author) {
         self.attribution().begin(command, author);
     }
 
-    /// Leaves that a command was carried out.
+    /// Notes that a command was carried out.
     pub fn leave_done(&self, command: Commanded, author: Option<Author>) {
         let event = match (command, author) {
             (Commanded::Reload, by) => Some(Event::Reload { by }),
@@ -107,7 +108,7 @@ impl EventSink {
     }
 
     fn attribution(&self) -> MutexGuard<'_, Attribution> {
-        // It is whole between any two statements.
+        // The state is consistent between any two statements.
         self.attribution.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,7 +126,7 @@ impl EventSink {
 }
 
 impl Queue {
-    /// How many events about stations were left out since the last call: too many of their kind.
+    /// Events about stations that were left out since the last call, since there were too many of their kind.
     pub fn take_left_out(&self) -> u64 {
         self.budget.take_left_out()
     }

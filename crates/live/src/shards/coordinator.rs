@@ -23,7 +23,7 @@ use crate::snapshot::Snapshot;
 
 const COMMANDS: u64 = 0;
 const SIGNALS: u64 = 1;
-/// A loop answers within a few rounds. One that takes longer hangs.
+/// Time within which a loop replies; a loop without a reply hangs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The coordinator of several shards.
@@ -33,7 +33,7 @@ pub(crate) struct Coordinator {
     inbox: mpsc::Receiver<QueuedRequest>,
     waker: Arc<Waker>,
     shards: Vec<Shard>,
-    /// It was asked to end, by these among others.
+    /// Whether the box was asked to end, by these clients among others.
     ending: bool,
     last: Vec<mpsc::Sender<Answer>>,
 }
@@ -43,7 +43,7 @@ struct Shard {
     thread: JoinHandle<Result<Snapshot>>,
 }
 
-/// Wakes the waiter for a thread, however the thread ends.
+/// Wakes the coordinator when a thread ends, however it ends.
 struct Wakes(Arc<Waker>);
 
 impl Drop for Wakes {
@@ -53,10 +53,10 @@ impl Drop for Wakes {
 }
 
 impl Coordinator {
-    /// Starts the loops, each on a thread of its own.
+    /// Starts the loops, each on its own thread.
     ///
     /// # Errors
-    /// There is no room for a thread.
+    /// No thread can be created.
     pub(crate) fn start(
         engines: Vec<Engine>,
         config: &BoxConfig,
@@ -81,10 +81,10 @@ impl Coordinator {
         Ok(Self { plan, host, inbox, waker, shards, ending: false, last: Vec::new() })
     }
 
-    /// Works until the box has ended, and gives the final state.
+    /// Runs until the box has ended; returns the final state.
     ///
     /// # Errors
-    /// What a shard ended of.
+    /// The error that ended a shard.
     pub(crate) fn work(mut self) -> Result<Snapshot> {
         let mut epoll = Epoll::new(4)?;
         epoll.add(&*self.waker, COMMANDS)?;
@@ -129,7 +129,7 @@ impl Coordinator {
         self.host.tend(now(), mode);
     }
 
-    /// Asks all shards the same, or nearly so, and waits for their answers.
+    /// Sends all shards the same request, or nearly so, and waits for their replies.
     fn ask_all(&self, request: impl Fn(usize) -> ControlRequest) -> Result<Vec<Answer>, String> {
         let replies: Vec<_> = self.begin_all(request)?;
         let until = Clock::now() + PATIENCE;
@@ -168,7 +168,7 @@ impl Coordinator {
         }
     }
 
-    /// Asks all, and has a thread of its own wait for them.
+    /// Sends all shards a request; a separate thread waits for the replies.
     fn wait_for_all(&self, request: &ControlRequest, reply: mpsc::Sender<Answer>) {
         let replies = self.begin_all(|_| request.clone());
         let wait = move || {
@@ -179,12 +179,12 @@ impl Coordinator {
             let _ = reply.send(answers.map_or_else(Answer::Refused, one_of));
         };
         if let Err(error) = thread::Builder::new().name("control wait".into()).spawn(wait) {
-            // It is still done; the client gets no reply.
+            // The request is carried out; the client gets no reply.
             warn!("no thread to wait for the shards: {error}");
         }
     }
 
-    /// All shards take a configuration, or none does.
+    /// All shards apply a configuration, or none does.
     fn reconfigure(&mut self, config: &Config, settings: HostSettings) -> Answer {
         let shards = 0..self.shards.len();
         let configs: Vec<_> = shards.map(|shard| self.plan.config_of(shard, config)).collect();
@@ -202,7 +202,7 @@ impl Coordinator {
 
     fn end(&mut self) {
         self.ending = true;
-        // One that has already ended needs no message.
+        // A shard that has ended needs no request.
         let _ = self.begin_all(|_| ControlRequest::Shutdown);
     }
 
@@ -225,7 +225,7 @@ impl Coordinator {
     }
 }
 
-/// One answer from those of all shards.
+/// One reply from those of all shards.
 fn one_of(answers: Vec<Answer>) -> Answer {
     let mut states = Vec::new();
     for answer in answers {

@@ -3,23 +3,23 @@
 use evenair_manager::{Hop, Lease, LinkShare, Manager, Turn};
 use evenair_units::{Instant, Span};
 
-/// Its ends of both directions.
+/// A shard's ends of both directions of the link.
 #[derive(Debug)]
 pub(crate) struct Leases {
     of: [(Hop, LinkShare); 2],
-    /// When it is to ask again at the latest.
+    /// Latest time of the next request.
     asks_at: Option<Instant>,
 }
 
 impl Leases {
-    /// Those of so many shards.
+    /// The ends of so many shards.
     pub(crate) fn of_shards(shards: usize, slack: Span, now: Instant) -> Vec<Self> {
         let shares = || LinkShare::of_shards(shards, slack, now);
         let ends = |(down, up)| Self { of: [(Hop::InternetDown, down), (Hop::InternetUp, up)], asks_at: None };
         shares().into_iter().zip(shares()).map(ends).collect()
     }
 
-    /// Sees to it that a manager has the leases that it needs and that are to be had; `given` hears of each.
+    /// Gets the leases that the manager needs and that are available; calls `given` for each.
     pub(crate) fn tend<P: Send + 'static>(
         &mut self,
         now: Instant,
@@ -44,7 +44,7 @@ impl Leases {
         }
     }
 
-    /// When [`Self::tend`] is to be called, if not before.
+    /// Latest time of the next call of [`Self::tend`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.asks_at
     }
@@ -59,7 +59,7 @@ mod tests {
 
     use super::*;
 
-    /// The state machine is the core's, and tested there; that threads do not get in each other's way is seen here.
+    /// The state machine is tested in the core; this tests that threads do not interfere.
     #[test]
     fn threads_never_lease_the_same_time() {
         const THREADS: usize = 4;

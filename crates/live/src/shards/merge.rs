@@ -18,7 +18,7 @@ use crate::snapshot::Snapshot;
 /// The state of all shards from that of each, in the order of their numbers.
 ///
 /// # Panics
-/// If there is none.
+/// There is no shard.
 pub(crate) fn merge(each: Vec<Snapshot>) -> Snapshot {
     let shards = each.iter().enumerate().map(|(number, snapshot)| shard(number, snapshot)).collect();
     let mut each = each.into_iter().enumerate().map(|(number, snapshot)| alone(number, snapshot));
@@ -43,7 +43,7 @@ fn shard(number: usize, snapshot: &Snapshot) -> ShardStatus {
     }
 }
 
-/// The default domain and those that were learned are the first shard's; what the others have of them is empty.
+/// Removes domains without content from other shards' snapshots: the default domain and learned ones belong to the first shard.
 fn alone(number: usize, mut snapshot: Snapshot) -> Snapshot {
     let report = &mut snapshot.report;
     if number > 0 && !report.domains.is_empty() {
@@ -120,7 +120,7 @@ fn reports(a: Report, b: Report) -> Report {
     let stations = stations(a.stations, b.stations);
     let same = before - stations.len();
     Report {
-        // Until the last one has drained, the box drains.
+        // The box drains until the last shard has drained.
         mode: match (a.mode, b.mode) {
             (Mode::Draining, _) | (_, Mode::Draining) => Mode::Draining,
             (Mode::Inserted, _) | (_, Mode::Inserted) => Mode::Inserted,
@@ -153,7 +153,7 @@ fn both<T>(a: Option<T>, b: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
     }
 }
 
-/// As a manager adds up its media.
+/// Combined like the domains of one manager.
 fn receivers(a: ReceiverReport, b: ReceiverReport) -> ReceiverReport {
     ReceiverReport {
         clamped_flows: a.clamped_flows + b.clamped_flows,
@@ -165,7 +165,7 @@ fn receivers(a: ReceiverReport, b: ReceiverReport) -> ReceiverReport {
     }
 }
 
-/// That which does most.
+/// The report of the guard in the most severe state.
 fn guards(a: GuardReport, b: GuardReport) -> GuardReport {
     let (steps, bypasses) = (a.steps + b.steps, a.bypasses + b.bypasses);
     let next_try = a.next_try.into_iter().chain(b.next_try).min();
@@ -182,7 +182,7 @@ fn limits(a: UplinkReport, b: UplinkReport) -> UplinkReport {
     }
 }
 
-/// A station that several shards know was in the VLANs of several, or was reported: it belongs to the one that it used most.
+/// A station that several shards know was in several VLANs, or was reported: it belongs to the shard where it had most traffic.
 fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> {
     let mut all: BTreeMap<MacAddr, StationReport> = a.into_iter().map(|station| (station.mac, station)).collect();
     for station in b {
@@ -222,7 +222,7 @@ fn latency(a: Option<Arc<Latency>>, b: Option<Arc<Latency>>) -> Option<Arc<Laten
     }
 }
 
-/// Those used last of both, the last one first as far as that is known.
+/// The most recently used flows of both, as far as their order is known.
 fn in_turn(a: Vec<FlowReport>, b: Vec<FlowReport>) -> Vec<FlowReport> {
     let most = a.len().max(b.len());
     let (mut a, mut b) = (a.into_iter(), b.into_iter());
@@ -294,7 +294,7 @@ mod tests {
     use crate::snapshot::tests_support::snapshot;
 
     #[test]
-    fn counts_add_up_and_stations_are_there_once() {
+    fn counters_are_summed_and_stations_are_listed_once() {
         let mut other = snapshot();
         other.report.stations[0].airtime = Span::from_millis(3);
         other.report.stations[0].to_station.0 = 7;
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn one_shard_that_lost_a_packet_spoils_the_balance_of_all() {
+    fn a_lost_packet_of_one_shard_breaks_the_balance_of_all() {
         let mut bad = snapshot();
         bad.wlan.taken += 1;
         let merged = merge(vec![snapshot(), bad]);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_times_of_both_are_no_better_than_the_worst() {
+    fn combined_waiting_times_are_those_of_the_worst_shard() {
         let delay = |packets, ms| {
             let span = Span::from_millis(ms);
             DelayReport { packets, mean: span, p50: span, p95: span, most: span }

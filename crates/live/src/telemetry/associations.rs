@@ -12,43 +12,44 @@ use evenair_manager::{Label, Place};
 use evenair_packet::MacAddr;
 use evenair_telemetry::{Reading, StationReading};
 
-/// Two sources' times of one frame may differ by as much: they count milliseconds of their own, and answer after a while.
+/// Difference by which two sources' times of one frame may differ: each counts milliseconds of its own, and replies
+/// after a while.
 const LEEWAY: Duration = Duration::from_secs(1);
 
-/// What a source said of a station.
+/// A source's entry of a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     place: Option<Place>,
-    /// When it was heard there last.
+    /// When the station was last heard there.
     heard: Option<Clock>,
 }
 
 impl Entry {
-    /// It was heard clearly later than the other one.
+    /// Whether the station was heard clearly later than in the other entry.
     fn is_later_than(self, other: Self) -> bool {
         matches!((self.heard, other.heard), (Some(here), Some(there)) if here > there + LEEWAY)
     }
 }
 
-/// What each source said last.
+/// The last report of each source.
 #[derive(Debug, Default)]
 pub(super) struct Associations {
     by_source: BTreeMap<u16, BTreeMap<MacAddr, Entry>>,
     chosen: BTreeMap<MacAddr, u16>,
 }
 
-/// What changes with an answer.
+/// Changes that follow from a report.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes {
-    /// Where stations are.
+    /// Access points of stations.
     pub(super) associations: Vec<(MacAddr, Place)>,
-    /// Stations that it lists and that have gone elsewhere.
+    /// Stations in the report that have moved elsewhere.
     pub(super) gone: BTreeSet<MacAddr>,
 }
 
 impl Associations {
-    /// Takes an answer to a question asked at `asked`. `own` is the access point that the source is, as the configuration
-    /// says. What a station's entry says goes before, and the radio that was asked comes last; a channel goes with either.
+    /// Handles the reply to a query at `asked`. `own`: the access point that the source is, by configuration. A
+    /// station's own entry has precedence over it, and the queried radio comes last; a channel is used with either.
     pub(super) fn take(&mut self, source: u16, own: Option<Label>, asked: Clock, reading: &Reading) -> Changes {
         let entry = |station: &StationReading| {
             let mhz = station.channel_mhz.or(reading.channel_mhz);
@@ -85,13 +86,13 @@ impl Associations {
         changes
     }
 
-    /// What another source that is chosen for a station says of it.
+    /// The entry of another source that was chosen for a station.
     fn elsewhere(&self, source: u16, mac: MacAddr) -> Option<Entry> {
         let chosen = self.chosen.get(&mac).filter(|&&chosen| chosen != source)?;
         self.by_source.get(chosen)?.get(&mac).copied()
     }
 
-    /// Chooses another source for a station that the source chosen so far lists no more.
+    /// Chooses another source for a station that the former one no longer lists.
     fn whoever_has_heard_it_last(&mut self, mac: MacAddr) -> Option<Place> {
         let entries = self.by_source.iter().filter_map(|(&source, entries)| Some((source, *entries.get(&mac)?)));
         let (source, entry) = entries.max_by_key(|(_, entry)| entry.heard)?;
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_has_begun_to_list_a_station_is_chosen() {
+    fn the_source_that_began_last_to_list_a_station_is_chosen() {
         let mut associations = Associations::default();
         let (one, two, now) = (Some(label("one")), Some(label("two")), Clock::now());
         let nobody = Reading::default();
@@ -149,21 +150,21 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_has_heard_a_station_last_is_chosen() {
+    fn the_source_that_heard_a_station_last_is_chosen() {
         let mut associations = Associations::default();
         let (one, two, start) = (Some(label("one")), Some(label("two")), Clock::now());
-        // Asked at so many seconds, it was heard so many seconds before.
+        // Queried at `at_s` seconds, the station was heard `idle_s` seconds before.
         let mut ask = |source: u16, own, at_s, idle_s| {
             let mut reading = at(None);
             reading.stations[0].idle = Some(Duration::from_secs(idle_s));
             associations.take(source, own, start + Duration::from_secs(at_s), &reading)
         };
-        // The box starts when the station has been at the second one for a while, and the first still lists it.
+        // The box starts when the station has been at the second access point for a while, and the first still lists it.
         assert_eq!(ask(0, one, 200, 100), is_at("one"), "nobody else has been asked");
         assert_eq!(ask(1, two, 201, 3), is_at("two"));
         assert_eq!(ask(0, one, 205, 105), gone());
         assert_eq!(ask(1, two, 206, 0), is_at("two"));
-        // It goes back; neither has ever taken it off its list.
+        // It goes back; neither source has ever removed it from its list.
         assert_eq!(ask(0, one, 210, 1), is_at("one"));
         assert_eq!(ask(1, two, 211, 5), gone());
         // It is silent: no source hears it, and its access point does not change.
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_late_with_an_old_entry_is_not_chosen() {
+    fn a_late_source_with_an_old_entry_is_not_chosen() {
         let mut associations = Associations::default();
         let (one, two, start) = (Some(label("one")), Some(label("two")), Clock::now() + Duration::from_secs(200));
         let heard = |idle_s| {
@@ -185,20 +186,20 @@ mod tests {
     }
 
     #[test]
-    fn a_station_s_own_entry_goes_before_who_is_asked() {
+    fn a_stations_own_entry_has_precedence_over_the_queried_source() {
         let (mut associations, now) = (Associations::default(), Clock::now());
         let radio = |last| vec![(STATION, Place::Radio(MacAddr([2, 0, 0, 0, 9, last])))];
         assert_eq!(associations.take(0, Some(label("one")), now, &at(Some(1))).associations, radio(1));
         assert_eq!(associations.take(0, None, now, &at(Some(2))).associations, radio(2));
         assert_eq!(associations.take(0, None, now, &at(None)).associations, [], "nobody knows where it is");
-        // The radio that was asked, unless the configuration knows it by a name.
+        // The queried radio, unless the configuration has a name for it.
         let asked = Reading { radio: Some(MacAddr([2, 0, 0, 0, 9, 3])), ..at(None) };
         assert_eq!(associations.take(0, None, now, &asked).associations, radio(3));
         assert_eq!(associations.take(0, Some(label("one")), now, &asked), is_at("one"));
     }
 
     #[test]
-    fn a_channel_goes_with_the_radio() {
+    fn a_channel_is_used_with_the_radio() {
         let (mut associations, now) = (Associations::default(), Clock::now());
         let tuned = |mhz| vec![(STATION, Place::Tuned { radio: MacAddr([2, 0, 0, 0, 9, 1]), mhz })];
         let mut reading = at(Some(1));
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn two_who_agree_are_both_heard() {
+    fn two_sources_that_agree_are_both_used() {
         let (mut associations, one, now) = (Associations::default(), Some(label("one")), Clock::now());
         assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"));
         assert_eq!(associations.take(1, one, now, &at(None)), is_at("one"));

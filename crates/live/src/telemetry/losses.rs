@@ -1,8 +1,8 @@
 //! Totals of losses for each access point, from those of its interfaces.
 //!
-//! The manager takes one total for each MAC address, and takes a smaller one than before for that of an access point that has
-//! started again. Interfaces may share an address, though (one radio for each of 33 networks, say): growth is counted for
-//! each interface, and summed for the address.
+//! The manager takes one total for each MAC address, and takes a smaller one than before to mean that the access point has restarted. But
+//! interfaces may share an address (one radio for each of 33 networks, for instance): growth is counted for each interface, and summed for
+//! the address.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,21 @@ use evenair_telemetry::AccessPointReading;
 /// The totals so far.
 #[derive(Debug, Default)]
 pub(super) struct LossTotals {
-    /// What each source reported last, by the number of the interface.
+    /// The last report of each source, by the number of the interface.
     last: BTreeMap<u16, BTreeMap<u64, AccessPointReading>>,
     /// Growth since an address was first reported.
     totals: BTreeMap<MacAddr, u64>,
 }
 
 impl LossTotals {
-    /// Takes what a source reports, and returns the total of each address in it.
+    /// Handles a report of a source, and returns the total of each address in it.
     pub(super) fn take(&mut self, source: u16, radios: &[AccessPointReading]) -> Vec<(MacAddr, u64)> {
         let now: BTreeMap<u64, AccessPointReading> = radios.iter().map(|radio| (radio.interface, *radio)).collect();
         let before = self.last.insert(source, now.clone()).unwrap_or_default();
         for radio in now.values() {
             let total = self.totals.entry(radio.mac).or_default();
             let last = before.get(&radio.interface).filter(|last| last.mac == radio.mac);
-            // A counter that has begun again has counted so many since. One that is new has no growth yet.
+            // A counter that has restarted has counted this many since. A new one has no growth yet.
             let growth = last.map_or(0, |last| radio.lost.checked_sub(last.lost).unwrap_or(radio.lost));
             *total = total.saturating_add(growth);
         }
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_with_one_address_that_stand_still_lose_nothing() {
+    fn idle_interfaces_with_one_address_lose_nothing() {
         let mut totals = LossTotals::default();
         for _ in 0..5 {
             assert_eq!(totals.take(0, &[radio(1, 0), radio(4, 119)]), [(MAC, 0)]);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_count_interfaces_of_their_own() {
+    fn each_source_numbers_its_own_interfaces() {
         let mut totals = LossTotals::default();
         assert_eq!(totals.take(0, &[radio(1, 70)]), [(MAC, 0)]);
         assert_eq!(totals.take(1, &[radio(1, 10)]), [(MAC, 0)]);

@@ -23,17 +23,17 @@ use associations::Associations;
 use evenair_boxfile::SourceConfig;
 use losses::LossTotals;
 
-/// So many stations are handed to the loop at once: it takes them in some tens of microseconds.
+/// Stations given to the loop at once, which takes it some tens of microseconds.
 const PORTION: usize = 32;
-/// What a source says is valid for so many of its intervals: one answer may be lost, and the next may be late.
+/// Validity of a report, in intervals of its source: one reply may be lost, and the next may be late.
 const VALID_INTERVALS: u64 = 3;
 
-/// The sources that are asked.
+/// The polled sources.
 pub(crate) struct Telemetry {
     sources: Vec<SourceConfig>,
     pollers: Option<Pollers>,
     control: ControlHandle,
-    /// Gets the aliases of stations.
+    /// Receives the aliases of stations.
     management: Arc<dyn ManagementPlane>,
 }
 
@@ -49,7 +49,7 @@ impl Telemetry {
         this
     }
 
-    /// Polls these from now on, and no others.
+    /// Polls these sources from now on, and no others.
     pub(crate) fn change(&mut self, sources: Vec<SourceConfig>) {
         if self.sources == sources {
             return;
@@ -98,7 +98,7 @@ impl Telemetry {
         }
     }
 
-    /// How each source does.
+    /// State of each source.
     pub(crate) fn health(&self) -> Vec<Health> {
         self.pollers.as_ref().map(Pollers::health).unwrap_or_default()
     }
@@ -106,7 +106,7 @@ impl Telemetry {
 
 /// The reports of a reading, one for each station.
 fn rate_reports(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -> impl Iterator<Item = RateReport> {
-    // Measured when it was asked, or some time before. Both clocks are the machine's monotonic one.
+    // Measured when the source was queried, or some time before. Both clocks are the machine's monotonic one.
     let ago = Span::from_nanos(u64::try_from(asked.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let measured = Instant::from_nanos(rt::monotonic_ns()).saturating_sub(ago);
     reading.stations.iter().map(move |station| RateReport {
@@ -122,7 +122,7 @@ fn rate_reports(source: u16, asked: Clock, valid_for: Span, reading: &Reading) -
     })
 }
 
-/// Hands an answer to the loop; false: it has ended.
+/// Gives observations to the loop; false: it has ended.
 fn hand_over(control: &ControlHandle, observations: &[Observation], losses: &[(MacAddr, u64)]) -> bool {
     let portions = observations.chunks(PORTION).map(|portion| ControlRequest::Observations(portion.to_vec()));
     let losses = losses.iter().map(|&(mac, total)| ControlRequest::Losses(mac, total));

@@ -7,24 +7,24 @@
 //! Classes are for rates of which only kb/s are known, and for means of several. A station whose mode is known is at that
 //! mode, whether or not it stands for a class.
 //!
-//! A report without a mode is of a station that does not aggregate if all it says are rates of OFDM or DSSS, which
-//! modes hardly ever have: 54 Mb/s is a rate of 40 MHz as well, and then taken for one of OFDM.
+//! A report without a mode is taken to be of a station that does not aggregate if all of its rates are rates of OFDM or
+//! DSSS, which modes hardly ever have. 54 Mb/s is also a rate of 40 MHz, but is taken as OFDM.
 
 use alloc::vec::Vec;
 
 use evenair_units::BitRate;
 use evenair_wifi::{GuardInterval, Phy, PhyMode, PhyRate, Standard};
 
-/// Modes whose rates differ by less than this, in hundredths, are one class.
+/// Modes whose bit rates differ by less than this percentage are one class.
 const APART_PERCENT: u64 = 2;
 
-/// See the module. Slowest first.
+/// The rate classes of a standard, slowest first; see the module.
 #[derive(Clone, Debug)]
 pub(crate) struct RateClasses {
     phy: Phy,
-    /// One frame at a time.
+    /// Rates at which frames are sent singly.
     single: &'static [PhyRate],
-    /// With aggregation; empty up to 802.11g.
+    /// Modes with aggregation; empty up to 802.11g.
     modes: Vec<PhyRate>,
 }
 
@@ -35,22 +35,22 @@ impl RateClasses {
         Self { phy: phy.clone(), single: phy.standard().rates(), modes: distinct(all) }
     }
 
-    /// The usual ones: modes, where there are any.
+    /// The usual classes: modes, where there are any.
     pub(crate) fn usual(&self) -> &[PhyRate] {
         if self.modes.is_empty() { self.single } else { &self.modes }
     }
 
-    /// Those that a station may be at that does not aggregate, or does.
+    /// Classes of a station that does not aggregate (`is_single`), or of one that does.
     pub(crate) fn of_kind(&self, is_single: bool) -> &[PhyRate] {
         if is_single { self.single } else { self.usual() }
     }
 
-    /// All of them, in no order.
+    /// All classes, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = PhyRate> {
         self.single.iter().chain(&self.modes).copied()
     }
 
-    /// Whether a station may be at this rate: it is one of these, or another mode of the standard in its band.
+    /// Whether a station may be at this rate: it is a class, or another mode of the standard in its band.
     pub(crate) fn has(&self, rate: PhyRate) -> bool {
         self.phy.takes(rate)
     }
@@ -70,24 +70,24 @@ impl RateClasses {
     }
 }
 
-/// Whether the mode's bit rate is so near to a mean that it stands for it.
+/// Whether the mode's bit rate is so near to a mean that the mode represents it.
 pub(crate) fn is_near(mode: PhyMode, mean: BitRate) -> bool {
     mode.bit_rate().as_bps().abs_diff(mean.as_bps()).saturating_mul(100) < mean.as_bps().saturating_mul(APART_PERCENT)
 }
 
-/// The one whose bit rate is nearest; of two the slower one.
+/// The rate whose bit rate is nearest; the slower one of two equally near.
 pub(crate) fn nearest(rates: &[PhyRate], to: BitRate) -> Option<PhyRate> {
     rates.iter().copied().min_by_key(|rate| rate.bit_rate().as_bps().abs_diff(to.as_bps()))
 }
 
-/// Whether a frame at so many kb/s goes by itself.
+/// Whether this bit rate is one of OFDM or DSSS, whose frames are sent singly.
 pub(crate) fn is_single(kbps: u32) -> bool {
     let rate = BitRate::from_kbps(kbps.into());
     [Standard::Dot11b, Standard::Dot11a].into_iter().any(|standard| standard.rate(rate).is_some())
 }
 
-/// Of modes with nearly the same rate the one with the fewest streams, in the narrowest channel. The guard interval of
-/// 0.8 us, which all formats have, goes first.
+/// Keeps one of the modes with nearly the same rate: that with the fewest streams, then in the narrowest channel, then
+/// with the guard interval of 0.8 us, which all formats have.
 fn distinct(mut modes: Vec<PhyMode>) -> Vec<PhyRate> {
     let is_unusual = |mode: &PhyMode| mode.guard_interval() != GuardInterval::Ns800;
     modes.sort_by_key(|mode| (mode.streams(), mode.width(), is_unusual(mode), mode.mcs()));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_80211g_they_are_the_rates_of_the_standard() {
+    fn up_to_80211g_the_classes_are_the_rates_of_the_standard() {
         for standard in [Standard::Dot11b, Standard::Dot11a, Standard::Dot11g] {
             let classes = classes(standard);
             assert!(!classes.have_modes());

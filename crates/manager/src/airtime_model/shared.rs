@@ -1,4 +1,4 @@
-//! What packets cost where several share an access: aggregation, from 802.11n on.
+//! Airtime of packets where several share an access: aggregation, from 802.11n on.
 //!
 //! An access toward a backlogged station carries as many packets as an aggregate has at the station's rate, and a station
 //! without aggregation one. The expected number counts, not one that was seen: a short backlog makes short aggregates. The
@@ -15,24 +15,25 @@ use evenair_wifi::{AggregateCost, AggregateLimits, AggregateSender, AggregateTcp
 use super::rate_classes::RateClasses;
 use crate::packet_cost::PacketCost;
 
-/// What is no longer than this counts as an ACK: the largest that TCP sends without DATA, with all its options, over IPv6.
+/// Largest packet that counts as an ACK, at IP level: TCP without DATA, with all its options, over IPv6.
 const LARGEST_ACK: Bytes = Bytes(100);
 
-/// See the module.
+/// Airtime of packets at each noted rate; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct SharedAccesses {
     phy: Phy,
     tcp: AggregateTcp,
-    /// In the order in which they were noted.
+    /// Noted rates, in the order in which they were noted.
     rates: Vec<AtRate>,
-    /// Where in `rates` each is, by [`PhyRate::index`]: each packet asks for a few of them. [`NOWHERE`]: it is not noted.
+    /// Position in `rates` of each rate, by [`PhyRate::index`], or [`NOWHERE`]. A table, since each packet looks up a
+    /// few rates.
     places: Vec<u16>,
 }
 
-/// The place of a rate that is not noted.
+/// Position of a rate that is not noted.
 const NOWHERE: u16 = u16::MAX;
 
-/// Computed once for each rate.
+/// What packets cost at one rate, computed once.
 #[derive(Clone, Copy, Debug)]
 struct AtRate {
     cost: AggregateCost,
@@ -40,7 +41,7 @@ struct AtRate {
 }
 
 impl SharedAccesses {
-    /// With what packets cost at these rates.
+    /// Costs at the rates of these classes.
     pub(super) fn new(phy: &Phy, shape: &TcpShape, classes: &RateClasses) -> Self {
         let tcp = AggregateTcp { shape: *shape, acks: None, collision_millionths: 0 };
         let mut this = Self { phy: phy.clone(), tcp, rates: Vec::new(), places: Vec::new() };
@@ -48,7 +49,7 @@ impl SharedAccesses {
         this
     }
 
-    /// Computes once what packets cost at a rate: a class, or the mode of a station.
+    /// Computes once what packets cost at a rate: that of a class, or the mode of a station.
     pub(super) fn note(&mut self, rate: PhyRate) {
         let index = rate.index() as usize;
         if index >= self.places.len() {
@@ -69,7 +70,7 @@ impl SharedAccesses {
         self.at(rate).map_or_else(|| self.anew(rate).cost, |at| at.cost)
     }
 
-    /// A rate of another standard, while a station moves.
+    /// The cost at a rate that is not noted: one of another standard, while a station moves.
     #[cold]
     fn anew(&self, rate: PhyRate) -> AtRate {
         at_rate(&self.phy, &self.tcp, rate)
@@ -79,13 +80,13 @@ impl SharedAccesses {
         self.at(rate).map_or_else(|| self.anew(rate).capacity, |at| at.capacity)
     }
 
-    /// Of a packet that shares its access with no other.
+    /// Airtime of a packet that shares its access with no other.
     pub(super) fn alone(&self, ip_len: Bytes, rate: PhyRate) -> Span {
         self.cost(rate).alone(ip_len)
     }
 
-    /// Of packets, with their parts of accesses: DATA that of one among the expected number, and ACKs together no more than
-    /// the DATA that they belong to.
+    /// Airtime of packets with their parts of accesses: DATA have the part of one among the expected number, and ACKs
+    /// together no larger part than the DATA that they belong to.
     pub(super) fn airtime(&self, cost: &PacketCost, rate: PhyRate) -> Span {
         let at = self.cost(rate);
         let expected = u64::from(at.expected);
@@ -150,7 +151,7 @@ mod tests {
         }
     }
 
-    /// An access with so many ACKs, or so many accesses with one: between whole numbers, in proportion.
+    /// Airtime of the accesses of so many ACKs; between whole numbers, in proportion.
     fn accesses_of_acks(sender: &AggregateSender, acks: f64) -> f64 {
         let cycle = |k: f64| sender.cycle(k as u16, ACK).as_secs_f64();
         match acks {

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration, and the checks that several settings share.
+//! Errors of a configuration, and the checks that several settings share.
 
 use core::fmt;
 
@@ -14,18 +14,18 @@ use crate::stations::access_points::AccessPointError;
 use crate::stations::reports::RssiError;
 use crate::voice::VoiceError;
 
-/// Why a configuration cannot be.
+/// Why a configuration is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// The policy has no level.
     NoLevel,
     /// A kind of level appears twice.
     LevelTwice,
-    /// A weight is zero: its bearer would never be served.
+    /// A weight is zero: its queue would never be served.
     ZeroWeight,
     /// A class has two weights.
     ClassTwice(ClassId),
-    /// The tree of classes, or the kinds of traffic.
+    /// An error in the tree of classes, or in the kinds of traffic.
     Classes(ClassError),
     /// Two stations have one address.
     StationTwice(MacAddr),
@@ -37,7 +37,7 @@ pub enum ConfigError {
     ZeroRate,
     /// An interval, or a drain limit, of zero.
     ZeroSpan,
-    /// A target of the queues of zero, or above their interval.
+    /// The CoDel target is zero, or above the interval.
     Target(Span),
     /// A rate above [`Config::MAX_RATE`](crate::Config::MAX_RATE).
     HighRate(BitRate),
@@ -47,31 +47,31 @@ pub enum ConfigError {
     Tolerance(u32),
     /// The start must be between 1 and 1000 thousandths.
     Start(u32),
-    /// The discipline in the tree's place cannot be: what is wrong with it.
+    /// The queue discipline is refused; the text says why.
     Discipline(&'static str),
-    /// A limit of a queue, or of all, that admits no packet of full size.
+    /// A limit of one queue, or of all, that admits no packet of full size.
     QueueLimit,
     /// The part of the WLAN that the LAN keeps must be between 1 and 999 thousandths.
     LanPart(u32),
     /// A number of flows that is zero, or above [`Config::MAX_FLOWS`](crate::Config::MAX_FLOWS).
     FlowLimit(u32),
-    /// Access points.
+    /// An error in the access points.
     AccessPoints(AccessPointError),
-    /// Calls.
+    /// An error in the settings of calls.
     Voice(VoiceError),
-    /// Rate classes by signal.
+    /// An error in the rate classes by signal.
     Rssi(RssiError),
-    /// The control at the receiver.
+    /// An error in the settings of receiver control.
     Receiver(ReceiverError),
-    /// A part that the limit on uploads leaves to the uploads, or to datagrams, must be between 1 and 999 thousandths.
+    /// A part that the upload limiter leaves to uploads or to datagrams must be between 1 and 999 thousandths.
     UplinkPart(u32),
     /// A part of the medium for frames to groups must be between 1 and 1000 thousandths.
     GroupPart(u32),
-    /// So many probes a second.
+    /// The number of probes a second is out of range.
     ProbeRate(u32),
     /// A run of no packet: nothing would ever be released.
     RunFrames,
-    /// The limit on uploads has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold
+    /// The upload limiter has a bucket that admits no packet of full size, is deeper than 1 GiB, or has a threshold
     /// above its depth.
     Bucket,
 }

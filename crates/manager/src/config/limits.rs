@@ -1,12 +1,12 @@
-//! Bounds that hold for several settings.
+//! Upper limits that several settings share.
 
 use evenair_units::{BitRate, Span};
 
-/// The highest service rate or step: 1 Tb/s, far above any WLAN.
+/// Upper limit of service rates and steps: 1 Tb/s, far above any WLAN.
 pub(crate) const MAX_RATE: BitRate = BitRate::from_mbps(1_000_000);
-/// The longest interval, slack or drain limit: a day.
+/// Upper limit of intervals, slack and drain limit: a day.
 pub(crate) const MAX_SPAN: Span = Span::from_secs(86_400);
-/// The most flows: two million, which are up to 4 GB.
+/// Upper limit of flows: two million, up to 4 GB of memory.
 pub(crate) const MAX_FLOWS: u32 = 1 << 21;
-/// Probes a second: at 54 Mb/s they take a thirtieth of the medium.
+/// Upper limit of probes a second: at 54 Mb/s so many take a thirtieth of the medium.
 pub(crate) const MAX_PROBES: u32 = 100;

@@ -1,36 +1,35 @@
-//! What all stations of a domain are charged together: no more than the time, since they share one medium.
+//! Limits the charges of all stations of a domain to the time that has passed, since they share one medium.
 //!
-//! Where less time has passed than the sum of what was charged lately, each charge counts in that proportion. Frames to groups
-//! have their time first.
+//! Where the recent charges exceed the time, each charge is scaled down in that proportion. Frames to groups have their time first.
 
 use evenair_units::Span;
 
-/// Sums are halved when they are of so much time.
+/// Time after which the sums are halved.
 const OVER: Span = Span::from_secs(2);
 
-/// See the module.
+/// Recent charges of a domain; see the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ChargedSum {
-    /// In this interval, before it is scaled.
+    /// Charges in this interval, unscaled.
     interval: Span,
-    /// Of recent intervals: that, and the time that there was for it.
+    /// Charges of recent intervals, unscaled, and the time available for them.
     charged: Span,
     time: Span,
 }
 
 impl ChargedSum {
-    /// Takes in a charge, and returns it as it counts.
+    /// Adds a charge, and returns it scaled.
     pub(crate) fn add(&mut self, charged: Span) -> Span {
         self.interval += charged;
         self.scale(charged)
     }
 
-    /// A charge as it counts.
+    /// Scales a charge.
     pub(crate) fn scale(&self, charged: Span) -> Span {
         if self.charged <= self.time { charged } else { charged.mul_div(self.time.as_nanos(), self.charged.as_nanos()) }
     }
 
-    /// An interval has ended in which stations had so much time.
+    /// Ends an interval in which this much time was available to stations.
     pub(crate) fn end_interval(&mut self, time: Span) {
         if self.time >= OVER {
             (self.charged, self.time) = (self.charged / 2, self.time / 2);

@@ -1,54 +1,52 @@
-//! The budget of control packets of a contention domain: ARP, neighbour discovery, DHCP and the like go ahead of all queues as
-//! long as they take little of the medium, from any sender. What is beyond the budget waits for its turn, in a flow of its
-//! station.
+//! The budget of control packets of a contention domain: ARP, neighbour discovery, DHCP and the like pass all queues as long as they take
+//! little of the medium, from any sender. Packets beyond the budget wait for their turn, in a flow of their station.
 //!
-//! Three limits hold at once, each a leaky bucket in airtime: of one sender toward one station the greater of 2 % of the medium and 50
-//! frames a second; of all senders toward one station 10 %; of the domain 20 %. The fuller a bucket that several senders share, the longer a sender has
-//! to be known to use the rest of it, so that a flood under ever new addresses leaves room for the router and the servers.
+//! Three limits hold at once, each a leaky bucket in airtime: from one sender toward one station the greater of 2 % of the medium and 50
+//! frames a second; from all senders toward one station 10 %; in the domain 20 %. The fuller a shared bucket, the longer a sender must
+//! have been known to use it, so that a flood from ever new addresses leaves room for the router and the servers.
 //!
-//! A group counts as a station. All tables are bounded: a sender that there is no room for counts as new, a station that there
-//! is no room for has no budget.
+//! A group counts as a station. All tables are bounded: a sender without an entry counts as new, a station without an entry has no budget.
 
 use alloc::collections::BTreeMap;
 
 use evenair_packet::MacAddr;
 use evenair_units::{Instant, Span};
 
-/// Frames of one sender toward one station that are always within its budget: 50 a second.
+/// Interval of frames that one sender may always send toward one station: 50 a second.
 const FRAME_INTERVAL: Span = Span::from_millis(20);
-/// One part in so many of the medium: of one sender toward one station, of all toward one station, of a domain.
+/// Limits as fractions of the medium, one part in: one sender toward one station, all senders toward one station, a domain.
 const PART_OF_PAIR: u64 = 50;
 const PART_OF_STATION: u64 = 10;
 const PART_OF_DOMAIN: u64 = 5;
-/// How far ahead of its rate a bucket may be: a quarter of a second holds the exchanges of a station that joins, and 50 ms of airtime
-/// of the domain.
+/// Depth of a bucket, in time at its rate: a quarter of a second holds the exchanges of a station that joins, and 50 ms of the domain's
+/// airtime.
 const BURST: Span = Span::from_millis(250);
-/// A sender that is known for this long may use three quarters of a shared bucket; a new one half.
+/// Age at which a sender may fill a shared bucket to three quarters; a new one fills it to half.
 const HALF_KNOWN: Span = Span::from_secs(10);
-/// A sender is forgotten after this long, ten minutes: longer than hosts keep neighbours without asking again.
+/// Idle time after which a sender is forgotten: ten minutes, longer than hosts keep neighbours without asking again.
 const SENDER_IDLE: Span = Span::from_secs(600);
-/// Entries of each table; a site has fewer senders of control packets at once.
+/// Entries of each table at most; a site has fewer senders of control packets at once.
 const MOST: usize = 4096;
 
-/// A leaky bucket: when all that was put in will have run out.
+/// A leaky bucket, stored as the instant when it will be empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Bucket {
     empty_at: Instant,
 }
 
 impl Bucket {
-    /// Whether there is room for this much, up to `limit` in all. An empty bucket takes anything.
+    /// Whether the bucket, filled up to `limit`, has room for this much. An empty bucket takes any amount.
     pub(crate) fn has_room(self, now: Instant, much: Span, limit: Span) -> bool {
         let level = self.empty_at.saturating_since(now);
         level == Span::ZERO || level + much <= limit
     }
 
-    /// Puts this much in.
+    /// Adds this much.
     pub(crate) fn fill(&mut self, now: Instant, much: Span) {
         self.empty_at = self.empty_at.max(now).saturating_add(much);
     }
 
-    /// When there will be room for this much.
+    /// When the bucket will have room for this much.
     pub(crate) fn room_at(self, much: Span, limit: Span) -> Instant {
         let level = limit.saturating_sub(much);
         self.empty_at.saturating_sub(level)
@@ -59,14 +57,14 @@ impl Bucket {
     }
 }
 
-/// Since when a sender is known, and when it sent last.
+/// When a sender was first and last heard.
 #[derive(Clone, Copy, Debug)]
 struct Sender {
     since: Instant,
     last: Instant,
 }
 
-/// See the module.
+/// The buckets and senders of one domain; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct ControlBudget {
     domain: Bucket,
@@ -76,7 +74,7 @@ pub(crate) struct ControlBudget {
 }
 
 impl ControlBudget {
-    /// Whether a packet of this airtime from `sender` to `station` is within the budget, which it is then taken from.
+    /// Whether a packet of this airtime from `sender` to `station` is within the budget; if so, charges it.
     pub(crate) fn admit(&mut self, now: Instant, sender: MacAddr, station: MacAddr, airtime: Span) -> bool {
         let limit = self.note_sender(now, sender);
         let of_pair = cost_of_pair(airtime);
@@ -95,7 +93,7 @@ impl ControlBudget {
         has_room
     }
 
-    /// The same of what a station has sent already: it is not taken from the budgets of others.
+    /// Same as [`Self::admit`] for a packet that a station has sent already: it does not count against the budgets of others.
     pub(crate) fn admit_sent(&mut self, now: Instant, station: MacAddr, airtime: Span) -> bool {
         let of_pair = cost_of_pair(airtime);
         let pair = self.pairs.get(&(station, station)).copied().unwrap_or_default();
@@ -118,7 +116,7 @@ impl ControlBudget {
         has_pair && (self.stations.len() < MOST || self.stations.contains_key(&station))
     }
 
-    /// How full a shared bucket may be for this sender to use it.
+    /// How full a shared bucket may get by this sender.
     fn note_sender(&mut self, now: Instant, mac: MacAddr) -> Span {
         let has_entry = self.senders.len() < MOST || self.senders.contains_key(&mac);
         let known = has_entry.then(|| {
@@ -132,10 +130,10 @@ impl ControlBudget {
     }
 }
 
-/// How full a shared bucket may be for a new sender.
+/// How full a shared bucket may get by a new sender.
 const NEW: Span = Span::from_nanos(BURST.as_nanos() / 2);
 
-/// What a packet takes of the budget of its sender and station.
+/// Charge of a packet to the bucket of its sender and station.
 fn cost_of_pair(airtime: Span) -> Span {
     airtime.mul_div(PART_OF_PAIR, 1).min(FRAME_INTERVAL)
 }
@@ -151,7 +149,7 @@ mod tests {
         MacAddr([2, 0, a, b, c, d])
     }
 
-    /// Airtime admitted of a flood of so many frames a second, from a time in seconds and for twenty seconds.
+    /// Airtime admitted from a flood of so many frames a second, from a given second on, for twenty seconds.
     struct Flood {
         from: u64,
         rate: u64,
@@ -199,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_senders_go_before_a_flood_under_new_addresses() {
+    fn senders_known_for_long_keep_room_beside_a_flood_from_new_addresses() {
         let mut budget = ControlBudget::default();
         let router = |budget: &mut ControlBudget, from: u64, seconds: u64, flood: bool| {
             let (mut refused, mut made_up) = (0, 1_000_u32);

@@ -1,9 +1,9 @@
-//! Frames to groups, which an access point sends at its lowest rate and without back-pressure: they pass at once up to a share of
-//! a contention domain's medium, all senders together. Beyond it they wait, and are dropped from the tail.
+//! Frames to groups, which an access point sends at its lowest rate and without back-pressure. Up to a share of a contention domain's
+//! medium they pass at once, all senders together; beyond it they wait, and are dropped from the tail.
 //!
-//! There are two shares: one of IP multicast, and one of broadcast and all else. Where stations report their memberships (IGMP,
-//! MLD), a group that none of them has named is of the latter. Memberships end after the time that the protocols give them, but
-//! only while a querier has them repeated.
+//! There are two shares: one for IP multicast, one for broadcast and everything else. Where stations report their memberships (IGMP, MLD),
+//! groups without members use the second. Memberships end after the time that the protocols give them, but only while a querier has them
+//! repeated.
 //!
 //! What is not here: control packets to groups, which have a budget (`control_budget`).
 
@@ -17,7 +17,7 @@ use minicbor::{Decode, Encode};
 use super::control_budget::Bucket;
 use crate::config::error::ConfigError;
 
-/// The parts of a contention domain's medium that frames to groups may take, in thousandths.
+/// Parts of a contention domain's medium that frames to groups may take, in thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct GroupShare {
@@ -35,31 +35,31 @@ impl Default for GroupShare {
     }
 }
 
-/// What happened to frames for groups in a domain.
+/// Statistics of frames to groups in a domain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupReport {
     /// Frames that wait.
     pub waiting: u64,
     /// Frames dropped since the domain was configured.
     pub dropped: u64,
-    /// Group and sender of most of what was dropped lately.
+    /// Group and sender of most of the recent drops.
     pub most_dropped: Option<(MacAddr, MacAddr)>,
 }
 
-/// How far ahead of its share a class may be: a burst of a video's key frame. In time at the share's rate.
+/// Depth of a share's bucket, in time at the share's rate: a burst as of a video's key frame.
 const BURST: Span = Span::from_millis(100);
-/// Airtime of the frames of one class that wait at most.
+/// Airtime of the waiting frames of one share, at most.
 const MOST_WAITING: Span = Span::from_millis(50);
-/// Frames of one class that wait at most.
+/// Waiting frames of one share, at most.
 const MOST_FRAMES: usize = 512;
-/// A membership lasts this long after a report (RFC 3376, 8.4; RFC 3810, 9.4: 260 s).
+/// Lifetime of a membership after a report (RFC 3376, 8.4; RFC 3810, 9.4: 260 s).
 const MEMBERSHIP: Span = Span::from_secs(260);
-/// Drops are an event at most this often.
+/// Least time between two events about drops.
 const REPORT_INTERVAL: Span = Span::from_secs(60);
-/// Groups that are remembered.
+/// Groups in the table of memberships, at most.
 const MOST_GROUPS: usize = 4096;
 
-/// Which share a frame takes from.
+/// The share that a frame uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
     Multicast,
@@ -75,7 +75,7 @@ pub(crate) struct ToGroup<P> {
     pub(crate) ip_len: Bytes,
     /// Airtime of its broadcast.
     pub(crate) airtime: Span,
-    /// It is sent in one domain alone, by its VLAN.
+    /// Whether its VLAN belongs to one domain, which alone sends it.
     pub(crate) is_of_domain: bool,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct ToGroup<P> {
 struct Class<P> {
     bucket: Bucket,
     waiting: VecDeque<ToGroup<P>>,
-    /// Airtime of those that wait.
+    /// Airtime of the waiting frames.
     airtime: Span,
 }
 
@@ -92,10 +92,10 @@ struct Class<P> {
 pub(crate) struct Groups<P> {
     classes: [Class<P>; 2],
     dropped: u64,
-    /// Group and sender that most drops were of, by majority vote, and by how many votes.
+    /// Group and sender of the majority of drops (majority vote), and its lead in votes.
     most_dropped: Option<(MacAddr, MacAddr)>,
     votes: u32,
-    /// When drops were last reported.
+    /// When an event last reported drops.
     reported: Option<Instant>,
 }
 
@@ -121,7 +121,7 @@ impl GroupShare {
         }
     }
 
-    /// What this airtime takes of the bucket of a share: the time in which the share has that much.
+    /// What this airtime takes of a share's bucket: the time in which the share is granted that much.
     fn cost(self, share: Share, airtime: Span) -> Span {
         airtime.mul_div(1_000, self.permille(share).max(1))
     }
@@ -130,7 +130,7 @@ impl GroupShare {
 const SHARES: [Share; 2] = [Share::Multicast, Share::Other];
 
 impl<P> Groups<P> {
-    /// Takes a frame: gives it back if it passes at once (`Ok`), or is to be dropped (`Err`); else it waits.
+    /// Admits a frame: returns it if it passes at once (`Ok`) or is to be dropped (`Err`); else it waits.
     pub(crate) fn admit(
         &mut self,
         now: Instant,
@@ -154,7 +154,7 @@ impl<P> Groups<P> {
         None
     }
 
-    /// The next frame whose turn has come.
+    /// The next frame that its share lets go.
     pub(crate) fn pop(&mut self, now: Instant, shares: GroupShare) -> Option<ToGroup<P>> {
         SHARES.into_iter().find_map(|share| {
             let class = &mut self.classes[share as usize];
@@ -167,12 +167,12 @@ impl<P> Groups<P> {
         })
     }
 
-    /// The next frame, whatever the shares are.
+    /// The next frame, regardless of the shares.
     pub(crate) fn pop_any(&mut self) -> Option<ToGroup<P>> {
         self.classes.iter_mut().find_map(Class::pop)
     }
 
-    /// When the next frame that waits may go.
+    /// When the next waiting frame may go.
     pub(crate) fn due(&self, shares: GroupShare) -> Option<Instant> {
         let due = |share: Share| {
             let class = &self.classes[share as usize];
@@ -183,13 +183,13 @@ impl<P> Groups<P> {
         SHARES.into_iter().filter_map(due).min()
     }
 
-    /// Frames to groups in all domains have taken this airtime of this one, and none of its shares yet.
+    /// Charges airtime that this domain spent on group frames of other domains, which none of its shares has paid.
     pub(crate) fn note_elsewhere(&mut self, now: Instant, shares: GroupShare, airtime: Span) {
         let cost = shares.cost(Share::Multicast, airtime);
         self.classes[Share::Multicast as usize].bucket.fill(now, cost);
     }
 
-    /// Whether a drop is to be an event: the first one, and then one a minute.
+    /// Whether a drop is reported by an event: at most once a minute.
     pub(crate) fn is_to_be_reported(&mut self, now: Instant) -> bool {
         let is_due = self.reported.is_none_or(|reported| now.saturating_since(reported) >= REPORT_INTERVAL);
         if is_due {
@@ -207,7 +207,7 @@ impl<P> Groups<P> {
         GroupReport { waiting: self.len() as u64, dropped: self.dropped, most_dropped: self.most_dropped }
     }
 
-    /// An interval has ended: drops before it count half.
+    /// Ends an interval: halves the votes of earlier drops.
     pub(crate) const fn age(&mut self) {
         self.votes /= 2;
     }
@@ -230,19 +230,19 @@ impl<P> Class<P> {
     }
 }
 
-/// Groups that stations are members of.
+/// Groups with members among the stations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Memberships {
-    /// By group: the last report.
+    /// Last report of each group.
     groups: BTreeMap<IpAddr, Instant>,
-    /// Some station has reported a membership.
+    /// Whether any station has reported a membership.
     are_reported: bool,
-    /// The last query, which has all members report again.
+    /// The last query, which makes all members report again.
     queried: Option<Instant>,
 }
 
 impl Memberships {
-    /// A message was seen, `from_station` or from the wire.
+    /// Notes a message from a station (`from_station`) or from the wire.
     pub(crate) fn note(&mut self, now: Instant, message: &Membership, from_station: bool) {
         match message {
             Membership::Query => self.queried = Some(now),
@@ -253,7 +253,7 @@ impl Memberships {
                         self.groups.insert(group, now);
                     }
                 }
-                // Others may be members still; a querier asks them.
+                // Other members may remain; a querier asks them.
                 if self.queried.is_none() {
                     left.iter().for_each(|group| _ = self.groups.remove(group));
                 }
@@ -271,7 +271,7 @@ impl Memberships {
         }
     }
 
-    /// Forgets memberships that were not reported again.
+    /// Forgets memberships that were not reported again in time.
     pub(crate) fn expire(&mut self, now: Instant) {
         let asked = self.queried.is_some_and(|queried| now.saturating_since(queried) < MEMBERSHIP);
         if asked {
@@ -298,7 +298,7 @@ mod tests {
         }
     }
 
-    /// Frames sent of ten seconds of a flood of 600 a second, in their order.
+    /// Frames sent, in order, of ten seconds of a flood of 600 frames a second.
     fn sent(share: Share) -> (Vec<u32>, Groups<u32>) {
         let (mut groups, mut sent) = (Groups::default(), Vec::new());
         for number in 0..6_000 {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_goes_when_it_is_due() {
+    fn waiting_frames_are_sent_at_their_deadline() {
         let mut groups = Groups::default();
         let now = Instant::ZERO;
         let mut number = 0;
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_without_members_are_of_the_rest_once_members_report() {
+    fn groups_without_members_use_the_other_share_once_members_report() {
         let group = |text: &str| text.parse::<IpAddr>().unwrap();
         let report = |joined: &[&str], left: &[&str]| Membership::Report {
             joined: joined.iter().map(|text| group(text)).collect(),

@@ -8,8 +8,8 @@
 //!   it that is still in the access point, or by a growing window; when they were taken for acknowledgments, the
 //!   access point's queue filled in one of six runs. Packets from such a connection only show how fast the medium is.
 //!
-//! A station that acknowledges DATA which it cannot have received, since they wait in the box or have not come to it
-//! yet, forges its ACKs: after some of these nothing of its connection counts as an acknowledgment ([`Answers::is_forged`]).
+//! A station that acknowledges DATA which it cannot have received, since they wait in the box or have not reached it yet, forges its ACKs:
+//! after some of these no packet of its connection counts as an acknowledgment ([`Answers::is_forged`]).
 //!
 //! What is not here: other protocols than TCP; retransmissions, whose acknowledgment may belong to the original (Karn
 //! and Partridge, 1987).
@@ -21,27 +21,27 @@ use evenair_packet::{TcpFlags, TcpMeta};
 use super::tcp::after;
 use crate::pacer::marks::Mark;
 
-/// Answers of one kind that one connection may owe; 24 bytes each, where so many are under way. Of what is released
-/// beyond, only the last is waited for.
+/// Awaited acknowledgments of one kind for one flow, at most: a bound of memory, 24 bytes each. Of further releases only the last is
+/// awaited.
 const MOST: usize = 128;
 
-/// So many ACKs of what the station cannot have received are forgery. Fewer may be a retransmission that crosses the ACK of
-/// what the bridge had carried before the insertion.
+/// ACKs of DATA that the station cannot have received, after which the flow's ACKs are ignored as forged. Fewer may be a retransmission
+/// that crosses the ACK of packets that the bridge carried before the insertion.
 const FORGED: u8 = 16;
 
-/// The answers that one connection owes.
+/// The awaited acknowledgments of one flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
-    /// By the sequence number behind DATA.
+    /// DATA, by the sequence number behind them.
     acks: VecDeque<(u32, Mark)>,
-    /// By the timestamp of an ACK.
+    /// ACKs, by their timestamp.
     echoes: VecDeque<(u32, Mark)>,
-    /// The furthest DATA asked for, the furthest timestamp, and the furthest acknowledgments of the wired side.
+    /// The furthest DATA with an awaited ACK, the furthest timestamp, and the furthest acknowledgment of the wired side.
     furthest: Option<u32>,
     stamped: Option<u32>,
     acked_by_wire: Option<u32>,
-    /// The furthest DATA that have come from the wire, the furthest that the station has acknowledged, and how often it has
-    /// acknowledged what it cannot have received.
+    /// The furthest DATA that have come from the wire, the furthest that the station has acknowledged, and how often it has acknowledged
+    /// DATA that it cannot have received.
     offered: Option<u32>,
     acked: Option<u32>,
     forged: u8,
@@ -51,22 +51,22 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
-    /// Whether an answer is due to a packet that is about to be released; `held`: more of its connection are waiting;
-    /// `ratio_milli`: segments that the station's ACKs cover each, in thousandths.
+    /// Whether an acknowledgment is due for a packet that is about to be released; `held`: more packets of its flow wait; `ratio_milli`:
+    /// segments per ACK of the station, in thousandths.
     pub(crate) fn is_due(&self, tcp: &TcpMeta, held: bool, ratio_milli: u32) -> bool {
-        // A receiver acknowledges each time when that many have come; a quarter less than the mean is near enough.
+        // The receiver acknowledges after that many segments; a quarter of an ACK less is near enough.
         let acks = |segments: usize| (segments as u64 * 1_000 + 250) / u64::from(ratio_milli.max(1_000));
         let enough = acks(self.acks.len() + 1) > acks(self.acks.len());
         let answered = self.is_new_data(tcp) && (enough || tcp.payload.0 == 0);
         !tcp.flags.contains(TcpFlags::RST) && (answered || self.newly_covers(tcp) && self.tells(tcp, held))
     }
 
-    /// The station acknowledges what it has not received.
+    /// Whether the station acknowledges DATA that it cannot have received.
     pub(crate) const fn is_forged(&self) -> bool {
         self.forged >= FORGED
     }
 
-    /// A packet came from the wire, and is to be held or released.
+    /// Notes a packet from the wire that is to be held or released.
     pub(crate) fn note_offered(&mut self, tcp: &TcpMeta) {
         self.restart_on_syn(tcp);
         let end = tcp.seq_end();
@@ -77,12 +77,12 @@ impl Answers {
         }
     }
 
-    /// The newest release of the connection.
+    /// The newest release of the flow.
     pub(crate) const fn newest(&self) -> Option<Mark> {
         self.released
     }
 
-    /// The oldest release that an acknowledgment is due to, with none to a later one.
+    /// The oldest release with an acknowledgment due.
     pub(crate) fn oldest_due(&self) -> Option<Mark> {
         let of = |queue: &VecDeque<(u32, Mark)>| {
             let from = queue.partition_point(|&(_, mark)| Some(mark) <= self.acknowledged);
@@ -91,7 +91,7 @@ impl Answers {
         of(&self.acks).into_iter().chain(of(&self.echoes)).min()
     }
 
-    /// A packet was released.
+    /// Notes a release.
     pub(crate) fn note_release(&mut self, tcp: &TcpMeta, mark: Mark) {
         self.restart_on_syn(tcp);
         self.released = Some(mark);
@@ -111,8 +111,8 @@ impl Answers {
         }
     }
 
-    /// A packet came from the station: the newest release that it answers. Of selective acknowledgments it is the one that their
-    /// first block names.
+    /// Handles a packet from the station: returns the newest release that it acknowledges. Of selective acknowledgments only the first
+    /// block counts.
     pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta) -> Option<Mark> {
         self.restart_on_syn(tcp);
         let mut newest = None;
@@ -136,13 +136,13 @@ impl Answers {
         newest
     }
 
-    /// A packet from the station was sent before it had any release whose timestamp it is to echo.
+    /// Whether a packet was sent before the station had any release whose timestamp it is to echo.
     pub(crate) fn is_older(&self, tcp: &TcpMeta) -> bool {
         let echo = tcp.timestamps.filter(|_| tcp.flags.contains(TcpFlags::ACK)).map(|stamps| stamps.echo);
         echo.zip(self.echoes.front()).is_some_and(|(echo, &(value, _))| !after(echo, value))
     }
 
-    /// DATA up to there cannot have been received if they are held: they have come, and are not released.
+    /// Counts an acknowledgment of DATA that have come from the wire but are still held: the station cannot have them.
     fn note_acked(&mut self, ack: u32) {
         if let (Some(furthest), Some(offered)) = (self.furthest, self.offered) {
             let forged = after(ack, furthest) && !after(ack, offered);
@@ -153,7 +153,7 @@ impl Answers {
         }
     }
 
-    /// Forgets the answers due to all releases so far.
+    /// Forgets all awaited acknowledgments.
     pub(crate) fn forget(&mut self) {
         self.acks.clear();
         self.echoes.clear();
@@ -167,17 +167,17 @@ impl Answers {
         }
     }
 
-    /// It carries what has not been released before.
+    /// Whether it carries DATA that were not released before.
     fn is_new_data(&self, tcp: &TcpMeta) -> bool {
         tcp.seq_end() != tcp.seq && self.furthest.is_none_or(|furthest| after(tcp.seq_end(), furthest))
     }
 
-    /// It acknowledges what was not acknowledged before, to which a sender that has more answers.
+    /// Whether it acknowledges more than the ACKs before, to which a sender with more DATA reacts.
     fn newly_covers(&self, tcp: &TcpMeta) -> bool {
         tcp.flags.contains(TcpFlags::ACK) && self.acked_by_wire.is_some_and(|acked| after(tcp.ack, acked))
     }
 
-    /// A packet from the station can show that it has arrived.
+    /// Whether a packet from the station can show that this ACK has arrived.
     fn tells(&self, tcp: &TcpMeta, held: bool) -> bool {
         let is_new = |value| self.stamped.is_none_or(|stamped| after(value, stamped));
         held && tcp.timestamps.is_some_and(|stamps| is_new(stamps.value))
@@ -191,7 +191,7 @@ fn push(queue: &mut VecDeque<(u32, Mark)>, key: u32, mark: Mark) {
     queue.push_back((key, mark));
 }
 
-/// Takes out all acknowledged entries, oldest first; the newest of them.
+/// Removes all acknowledged entries, oldest first, and returns the newest of them.
 fn pop(queue: &mut VecDeque<(u32, Mark)>, answered: impl Fn(u32) -> bool) -> Option<Mark> {
     let count = queue.iter().take_while(|(key, _)| answered(*key)).count();
     queue.drain(..count).next_back().map(|(_, mark)| mark)
@@ -210,7 +210,7 @@ mod tests {
         TcpMeta { timestamps: Some(Timestamps { value, echo }), ..tcp }
     }
 
-    /// Releases these packets, and gives their marks.
+    /// Releases these packets, and returns their marks.
     fn release(answers: &mut Answers, packets: &[TcpMeta]) -> alloc::vec::Vec<Mark> {
         let mut standing = Standing::new(1, Instant::ZERO);
         let mut note = |tcp: &TcpMeta| {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_answers_the_data_that_it_covers() {
+    fn an_ack_acknowledges_the_data_that_it_covers() {
         let mut answers = Answers::default();
         let data: alloc::vec::Vec<_> = (0..4).map(|k| segment(1 + k * 100, 1, 100)).collect();
         let marks = release(&mut answers, &data);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_second_segment_is_answered_where_the_receiver_does_so() {
+    fn every_second_segment_is_due_where_the_receiver_acknowledges_so() {
         let mut answers = Answers::default();
         let data = |k: u32| segment(1 + k * 100, 1, 100);
         assert!(!answers.is_due(&data(0), true, 2_000));
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_echo_of_a_timestamp_answers_the_ack_that_bore_it() {
+    fn the_echo_of_a_timestamp_acknowledges_the_ack_that_carried_it() {
         let mut answers = Answers::default();
         let acks: alloc::vec::Vec<_> = (0..3).map(|k| stamped(50 + k / 2, 0, segment(1, 1 + k * 200, 0))).collect();
         let marks = release(&mut answers, &acks);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn without_timestamps_data_are_no_answer() {
+    fn without_timestamps_data_acknowledge_no_ack() {
         let mut answers = Answers::default();
         (0..3).for_each(|k| _ = answers.note_arrival(&segment(1 + k * 100, 1, 100)));
         release(&mut answers, &[segment(1, 1, 0)]);

@@ -1,4 +1,4 @@
-//! What flows without TCP acknowledgments cost: QUIC, IPsec, calls, any other protocol over IP.
+//! Cost of flows without TCP acknowledgments: QUIC, IPsec, calls, any other protocol over IP.
 //!
 //! Toward the WLAN a packet costs its own airtime. The cost of packets from the WLAN is known only once they have
 //! crossed, and is charged then: to the flow's next packet toward the WLAN, as an ACK is charged for the DATA that it
@@ -8,40 +8,39 @@
 //! An unresponsive sender, whose packets no packet toward the WLAN acknowledges, cannot be slowed down from the wire.
 //! Its airtime is a debt of its station and is paid by that station's other traffic only (see `stations`).
 //!
-//! What is not here: sequence numbers, which are encrypted; so it is also unknown which packet acknowledges which
-//! release.
+//! What is not here: sequence numbers, which are encrypted; so it is unknown which packet acknowledges which release.
 
 use evenair_units::{Bytes, Instant, Span};
 
 use crate::packet_cost::Packets;
 
-/// A packet toward the WLAN is charged for at most so many that came: no receiver acknowledges more at once (receivers
-/// behind receive offload some tens), and an upload of a huge window is not to be blocked by one packet.
+/// Packets from the WLAN charged to one packet toward it, at most: no receiver acknowledges more at once (behind receive
+/// offload some tens), and one packet must not block an upload with a huge window.
 const MOST: u64 = 64;
-/// Whoever answers does so within this time; a round trip to the other side of the Earth takes 300 ms, and an answer
-/// that is held here is waited for.
+/// Time within which a responsive station's flow is answered: a round trip to the other side of the Earth takes 300 ms.
+/// Answers that are held here are waited for.
 const ANSWERED_WITHIN: Span = Span::from_millis(500);
-/// A weight of 1/16 for a new sample of the ratio.
+/// Weight of a new sample of the ratio: 1/16, as a shift.
 const RATIO_SHIFT: u32 = 4;
-/// The same of the usual ratio: 1/256.
+/// Weight of a new sample of the long-term ratio: 1/256, as a shift.
 const USUAL_SHIFT: u32 = 8;
-/// Packets from the WLAN for each one toward it, until known: a receiver acknowledges at least every second (RFC 9000,
-/// 13.2.2).
+/// Initial ratio of packets from the WLAN to packets toward it, in thousandths: a receiver acknowledges at least every
+/// second packet (RFC 9000, 13.2.2).
 const INITIAL_RATIO_MILLI: u32 = 2_000;
-/// The least time between two congestion signals to one sender: about a round trip, in which it slows down.
+/// Least time between two congestion signals to one sender: about a round trip, in which it slows down.
 const SIGNAL_INTERVAL: Span = Span::from_millis(100);
 
-/// What has come from the WLAN and is not paid for.
+/// Packets from the WLAN that are not paid for yet, and the ratio by which more are expected.
 #[derive(Clone, Debug)]
 pub(crate) struct Uplink {
     packets: u64,
     bytes: Bytes,
-    /// When the first of them came.
+    /// When the first unpaid packet came.
     since: Instant,
-    /// There was no acknowledgment for long: none is expected any more.
+    /// Whether there was no acknowledgment for long, so that none is expected any more.
     unanswered: bool,
     ratio_16: u32,
-    /// The same over a longer time, and the mean size of what was paid for.
+    /// The ratio over a longer time, and the mean size of the packets that were paid for.
     usual: u64,
     mean_len: Bytes,
     signalled_at: Option<Instant>,
@@ -63,7 +62,8 @@ impl Default for Uplink {
 }
 
 impl Uplink {
-    /// A packet came from the WLAN; `held`: packets toward it wait, which will pay. What nobody will pay for.
+    /// Handles a packet from the WLAN; `held`: packets toward it wait, which will pay. Returns packets that no packet
+    /// will pay for.
     pub(crate) fn note_arrival(&mut self, now: Instant, ip_len: Bytes, held: bool) -> Option<Packets> {
         if self.packets == 0 {
             self.since = now;
@@ -77,7 +77,7 @@ impl Uplink {
         Some(Packets::one(ip_len))
     }
 
-    /// A packet is released toward the WLAN: what it is charged for.
+    /// Handles a release toward the WLAN: returns what it is charged for.
     pub(crate) fn pay(&mut self) -> Packets {
         self.unanswered = false;
         let sample = (self.packets * 1_000) as u32;
@@ -95,15 +95,15 @@ impl Uplink {
         paid.unwrap_or_default()
     }
 
-    /// What will come from the WLAN for a packet that is released toward it: as much as for those before, in the mean.
-    /// What has come since the one before tells less, since packets are released in bursts.
+    /// The long-term mean of what comes from the WLAN for a packet toward it. The count since the last release says
+    /// less, since packets are released in bursts.
     pub(crate) fn expected(&self) -> Packets {
         Packets { milli: self.usual >> USUAL_SHIFT, ip_len: self.mean_len }
     }
 
     fn take_all(&mut self) -> Option<Packets> {
         let (packets, bytes) = (core::mem::take(&mut self.packets), core::mem::take(&mut self.bytes));
-        // All of the mean size, which is right in bits, and in airtime as far as that is linear in them.
+        // All of the mean size: exact in bits, and in airtime as far as that is linear in them.
         (packets > 0).then(|| Packets { milli: packets * 1_000, ip_len: Bytes(bytes.0 / packets) })
     }
 
@@ -112,7 +112,7 @@ impl Uplink {
         self.ratio_16 >> RATIO_SHIFT
     }
 
-    /// Whether its sender may get another congestion signal. True counts as signalled.
+    /// Whether its sender may get another congestion signal now. True counts as a signal.
     pub(crate) fn signal_congestion(&mut self, now: Instant) -> bool {
         let signals = self.signalled_at.is_none_or(|at| now.saturating_since(at) >= SIGNAL_INTERVAL);
         if signals {
@@ -122,8 +122,8 @@ impl Uplink {
     }
 }
 
-/// What was released toward a station without its having replied in the flow since: nothing says yet that it has crossed
-/// the medium.
+/// Releases toward a station that are unconfirmed: the station has not replied in the flow since, so that nothing shows
+/// that they have crossed the medium.
 ///
 /// A reply confirms what was released since the previous reply, but no more than [`Self::MOST`] packets of it, of the mean
 /// size, and nothing if the last release was longer ago than [`ANSWERED_WITHIN`]. So a stray reply does not confirm
@@ -131,17 +131,17 @@ impl Uplink {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unconfirmed {
     newest: Instant,
-    /// Of the first 65,535 packets since the last reply.
+    /// The first 65,535 packets since the last reply.
     bytes: u32,
     packets: u16,
 }
 
 impl Unconfirmed {
-    /// Packets that one reply confirms: receivers of QUIC acknowledge every second packet (RFC 9000, 13.2.2) to every
-    /// tenth, some a little more where receive offload joins packets.
+    /// Packets that one reply confirms, at most: receivers of QUIC acknowledge every second (RFC 9000, 13.2.2) to every
+    /// tenth packet, some a little fewer where receive offload joins packets.
     const MOST: u64 = 16;
 
-    /// A packet is released toward the station.
+    /// Notes a release toward the station.
     pub(crate) fn note_release(&mut self, now: Instant, ip_len: Bytes) {
         if let Some(packets) = self.packets.checked_add(1) {
             (self.packets, self.bytes) = (packets, self.bytes.saturating_add(ip_len.0 as u32));
@@ -149,7 +149,7 @@ impl Unconfirmed {
         self.newest = now;
     }
 
-    /// A packet came from the station: the bytes that it confirms.
+    /// Handles a packet from the station: returns the bytes that it confirms.
     pub(crate) fn confirm(&mut self, now: Instant) -> Bytes {
         let Self { packets, bytes, newest } = core::mem::take(self);
         if packets == 0 || now.saturating_since(newest) > ANSWERED_WITHIN {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_packet_down_pays_for_what_came() {
+    fn the_next_packet_toward_the_wlan_pays_for_packets_from_it() {
         let mut uplink = Uplink::default();
         assert_eq!(uplink.pay(), Packets::default());
         assert_eq!([1_000, 1_400].map(|bytes| uplink.note_arrival(at(1), Bytes(bytes), false)), [None, None]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_answers_is_paid_for_by_nobody_until_something_does() {
+    fn unanswered_packets_are_paid_for_by_their_station_until_one_is_answered() {
         let mut uplink = Uplink::default();
         let unpaid: u64 = (0..200).filter_map(|k| uplink.note_arrival(at(k * 5), FULL, false)).map(|p| p.milli).sum();
         assert_eq!(unpaid, 200_000, "a second of it: the first half waits for an answer, and then all is known");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_the_box_holds_are_waited_for() {
+    fn answers_held_by_the_box_are_waited_for() {
         let mut uplink = Uplink::default();
         assert_eq!(uplink.note_arrival(at(0), FULL, true), None);
         assert_eq!(uplink.note_arrival(at(3_000), FULL, true), None);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_beyond_all_measure_is_not_charged_to_one_packet() {
+    fn one_packet_is_not_charged_for_a_huge_window() {
         let mut uplink = Uplink::default();
         let unpaid: u64 = (0..100).filter_map(|_| uplink.note_arrival(at(0), FULL, true)).map(|p| p.milli).sum();
         assert_eq!((unpaid, uplink.pay().milli), (36_000, 64_000));

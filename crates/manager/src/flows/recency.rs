@@ -1,9 +1,9 @@
 //! Slots in the order of use: a doubly linked list, so that a use takes the same time whatever their number.
 //!
-//! A walk looks at slots from the most recently used one on while slots are used, removed and added: [`Recency::look`] looks at one.
-//! The slots that it has looked at lie beside each other in the list, but for those that were used since, which are at the newest end.
-//! So the walk keeps the two ends of this zone, and goes on beyond its newer end first, then beyond its older end. Each look takes the
-//! same time; all of a walk are at most as many as there are slots, and uses and additions meanwhile.
+//! A walk visits slots from the most recently used one on while slots are used, removed and added; [`Recency::look`] is one step. The
+//! visited slots are neighbours in the list, except for those that were used since, which are at the newest end. So the walk keeps the two
+//! ends of this zone, and continues beyond its newer end first, then beyond its older end. Each step takes the same time; a walk has at
+//! most as many steps as there are slots, uses and additions.
 
 use alloc::vec::Vec;
 use core::hint::black_box;
@@ -15,23 +15,23 @@ use crate::ids::FlowId;
 /// The order of use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recency {
-    /// By slot.
+    /// Links of each slot.
     places: Vec<Place>,
     oldest: Option<FlowId>,
     newest: Option<FlowId>,
     /// Walks so far.
     walks: u32,
-    /// What the walk has looked at; `None`: nothing that is still in its place.
+    /// The zone that the walk has visited; `None`: no visited slot is still in its place.
     looked: Option<Zone>,
 }
 
-/// A slot's place in the list.
+/// A slot's links in the list.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     last_used: Instant,
     older: Option<FlowId>,
     newer: Option<FlowId>,
-    /// The last walk that looked at it, counted from 1.
+    /// The last walk that visited it, counted from 1.
     walk: u32,
 }
 
@@ -42,17 +42,17 @@ struct Zone {
     oldest: FlowId,
 }
 
-/// What a walk found.
+/// Result of one step of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// A slot that it had not looked at.
+    /// A slot that was not visited before.
     First(FlowId),
-    /// One that it had looked at, and that was used since.
+    /// A slot that was visited, and was used since.
     Again,
 }
 
 impl Zone {
-    /// Without a slot that leaves its place between these two.
+    /// The zone without a slot that is removed from between these two.
     fn without(self, id: FlowId, older: Option<FlowId>, newer: Option<FlowId>) -> Option<Self> {
         let Self { newest, oldest } = self;
         match (newest == id, oldest == id) {
@@ -83,13 +83,13 @@ impl Recency {
         }
     }
 
-    /// Puts a slot before all others, though it was not used.
+    /// Moves a slot to the newest end, although it was not used.
     pub(crate) fn move_to_front(&mut self, id: FlowId) {
         self.remove(id);
         self.link_newest(id);
     }
 
-    /// Takes a slot out of the list.
+    /// Removes a slot from the list.
     pub(crate) fn remove(&mut self, id: FlowId) {
         let Place { older, newer, .. } = *self.place(id);
         match older {
@@ -108,7 +108,7 @@ impl Recency {
         self.oldest.map(|id| (id, self.places[id.0 as usize].last_used))
     }
 
-    /// Those that were used since then, the last one first.
+    /// Slots used since then, most recent first.
     pub(crate) fn used_since(&self, since: Instant) -> impl Iterator<Item = FlowId> {
         let older = |&id: &FlowId| self.places[id.0 as usize].older;
         let used = move |id: &FlowId| self.places[id.0 as usize].last_used >= since;
@@ -128,7 +128,7 @@ impl Recency {
         self.looked = None;
     }
 
-    /// Looks at the next slot; `None`: the walk has looked at all.
+    /// The next step of the walk; `None`: the walk is complete.
     pub(crate) fn look(&mut self) -> Option<Look> {
         let id = match self.looked {
             None => self.newest?,
@@ -137,7 +137,7 @@ impl Recency {
         let (walk, newer) = (self.walks, self.place(id).newer);
         self.looked = Some(match self.looked {
             None => Zone { newest: id, oldest: id },
-            // The older end is next only where nothing is newer than the zone.
+            // The older end is next only where no slot is newer than the zone.
             Some(zone) if newer == Some(zone.oldest) => Zone { oldest: id, ..zone },
             Some(zone) => Zone { newest: id, ..zone },
         });
@@ -177,7 +177,7 @@ mod tests {
         recency
     }
 
-    /// The rest of a walk: its looks, and the slots that it had not looked at.
+    /// Completes a walk: its steps, and the slots that it had not visited.
     fn walk(recency: &mut Recency) -> (usize, Vec<u32>) {
         let looks: Vec<_> = core::iter::from_fn(|| recency.look()).collect();
         let first = |look: &Look| match look {
@@ -198,10 +198,10 @@ mod tests {
         assert_eq!(walk(&mut recency).1.len(), 5, "the next walk looks at all again");
     }
 
-    /// A thousand slots in parts of eight, and all are used between two parts: a walk that began anew each time would look at those
-    /// before the first new one again and again.
+    /// A thousand slots in parts of eight, all used between two parts: a walk that began anew each time would visit those before the first
+    /// new one again and again.
     #[test]
-    fn a_walk_looks_as_often_as_slots_are_there_and_are_used() {
+    fn a_walk_has_as_many_steps_as_there_are_slots_and_uses() {
         let mut recency = with(1_000);
         let mut uses = 0;
         let (mut looks, mut found) = (0, Vec::new());
@@ -220,10 +220,10 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_without_uses_does_not_look_twice_however_small_its_parts() {
+    fn a_walk_without_uses_visits_no_slot_twice_however_small_its_parts() {
         let mut recency = with(1_000);
         let mut looks = 0;
-        // The newest one alone is in use, which stays where it is.
+        // Only the newest slot is used, which stays in its place.
         while recency.look().is_some() {
             recency.touch(FlowId(999), START);
             looks += 1;
@@ -232,8 +232,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens between two looks: all that stay are found once, with a look for each slot, each use and each addition at
-        /// most.
+        /// Whatever happens between two steps: each slot that stays is found once, with at most one step for each slot, use and addition.
         #[test]
         fn each_slot_that_stays_is_found_once(
             slots in 1u32..40,

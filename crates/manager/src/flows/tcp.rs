@@ -1,9 +1,9 @@
-//! What one TCP packet makes the WLAN carry.
+//! What the WLAN carries because of one TCP packet.
 //!
 //! A packet that the box releases toward the WLAN is charged for more than its own bits (virtual length): DATA will
 //! be acknowledged, by `1/d` of an ACK each; an ACK lets the station send as many new bytes as it newly acknowledges.
-//! The same sum covers packets that are both, and SYN and FIN. In the other direction, an arriving packet shows what
-//! has crossed the WLAN: the packet itself, and the DATA that it acknowledges.
+//! The same sum covers packets that are both, and SYN and FIN. In the other direction, an arriving packet shows what has crossed the WLAN:
+//! the packet itself, and the DATA that it acknowledges.
 //!
 //! Both are counted when a packet passes the box, so that the DATA that a dropped ACK would have released are charged
 //! to the next ACK. A duplicate ACK shows that a segment has left the network (RFC 5681, 3.2), and so releases a part
@@ -24,32 +24,32 @@ use evenair_units::Bytes;
 
 use crate::packet_cost::{PacketCost, Packets};
 
-/// d at first, in thousandths: a receiver acknowledges at least every second full segment (RFC 1122, 4.2.3.2).
+/// Initial d, in thousandths: a receiver acknowledges at least every second full segment (RFC 1122, 4.2.3.2).
 const INITIAL_RATIO_MILLI: u32 = 2_000;
-/// A receiver behind receive offload acknowledges some tens of segments at once; more is a hole that was filled.
+/// Largest sample of d, in thousandths: a receiver behind receive offload acknowledges some tens of segments at once; more is a filled
+/// hole.
 const MAX_RATIO_MILLI: u32 = 64_000;
-/// A weight of 1/16 for a new sample follows a change of d within some tens of ACKs.
+/// Weight of a new sample of d, as a shift: 1/16 follows a change within some tens of ACKs.
 const RATIO_SHIFT: u32 = 4;
-/// DATA in a 1500-byte packet with timestamps; until the first is seen, and the most that is taken for one segment
-/// when no MSS option was seen. A larger packet is several segments that an offload has joined.
+/// Bytes of DATA in a 1500-byte packet with timestamps: the segment size until one is seen, and the largest single segment where no MSS
+/// option was seen. A larger packet is several segments that an offload has joined.
 const USUAL_SEGMENT: u64 = 1_448;
-/// IPv4 and TCP headers with timestamps, until seen.
+/// Bytes of IPv4 and TCP headers with timestamps, until a header is seen.
 const USUAL_HEADER: u64 = 52;
-/// One packet is charged for at most this many released segments, what it covers and the growth of the window taken
-/// together. An ACK covers more only where a hole was filled, whose segments have crossed before; growth is more only
-/// where a connection was not held before (its ACKs are still in the access point), which is the past and is forgiven;
-/// and nobody is to stop the server by forging an ACK.
+/// Released segments that one packet is charged for, at most, in thousandths: newly covered DATA and growth of the window together. An ACK
+/// covers more only where a hole was filled, whose segments have crossed before. Growth is more only where a connection was not held
+/// before (its ACKs are still in the access point), and is forgiven then. The bound also keeps a forged ACK from blocking the server.
 const MAX_RELEASED_MILLI: u64 = 64_000;
-/// A sender in recovery sends this part of what it hears was delivered: CUBIC's reduction (RFC 9438, 4.6), spread over
-/// the recovery (RFC 9937). Reno's would be 50; the difference is small and short.
+/// Percentage of delivered DATA that a sender in recovery sends: CUBIC's reduction (RFC 9438, 4.6), spread over the recovery (RFC 9937).
+/// Reno's is 50; the difference is small and short.
 const REDUCTION_PERCENT: u64 = 70;
 
 /// DATA that an ACK newly covers.
 #[derive(Clone, Copy, Debug)]
 enum Covered {
-    /// All up to its acknowledgment number, which has moved; these bytes.
+    /// Bytes in order, up to its acknowledgment number, which has advanced.
     InOrder(u64),
-    /// A duplicate ACK: these bytes have arrived somewhere behind a hole.
+    /// A duplicate ACK: bytes that have arrived behind a hole.
     Duplicate(u64),
 }
 
@@ -61,23 +61,22 @@ impl Covered {
     }
 }
 
-/// One connection.
+/// The state of one connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tcp {
     wlan: Side,
     wire: Side,
     growth: Growth,
-    /// Furthest acknowledgment of the wire's end, waiting packets included, where the charge is set when one begins to wait.
+    /// Furthest acknowledgment from the wire's end including waiting packets, where the charge is set when a packet begins to wait.
     waiting_ack: Option<u32>,
-    /// The WLAN's end got a congestion signal, the loss of a packet, and has not been released an ACK for all that it
-    /// had sent by then, up to here.
+    /// The furthest byte that the WLAN's end had sent when it got a congestion signal by a loss, until an ACK for all of it is released.
     signalled_at: Option<u32>,
 }
 
-/// What the WLAN's end has sent beyond what releases toward it were charged for.
+/// DATA that the WLAN's end has sent beyond what releases toward it were charged for, in bytes.
 ///
-/// Its outstanding DATA (arrived and not yet released again by an ACK) rise above their highest level so far only when
-/// its window grows. A window that shrinks leaves charges unused, and may grow back to where it was for nothing.
+/// Its outstanding DATA (arrived, and not yet released again by an ACK) exceed their highest level so far only when its window grows. A
+/// shrinking window leaves charges unused, and may grow back to its old size without a charge.
 #[derive(Clone, Debug, Default)]
 struct Growth {
     outstanding: i64,
@@ -95,17 +94,17 @@ struct Side {
     window: u16,
     /// Bytes that its duplicate ACKs have released ahead of the cumulative one.
     ahead: u64,
-    /// It has sent SACK blocks: where it means data behind a hole, it says so.
+    /// Whether it sends SACK blocks, so that a duplicate ACK without one reports no arrival.
     sacks: bool,
     /// Its MSS option: the largest segment it receives.
     mss: Option<u16>,
-    /// Mean bytes of DATA in its segments, in 1/16 byte; none seen yet: `None`.
+    /// Mean DATA of its segments, in 1/16 byte; `None`: no segment seen yet.
     segment_16: Option<u64>,
-    /// IP and TCP header of its latest DATA packet.
+    /// IP and TCP header of its latest DATA packet, in bytes.
     header: u64,
-    /// Its latest pure ACK, at IP level.
+    /// Size of its latest pure ACK, at IP level.
     pure_ack: Bytes,
-    /// Segments that each of its ACKs covers, in 1/16 thousandths.
+    /// Segments covered by each of its ACKs, in 1/16 thousandths.
     ratio_16: u32,
 }
 
@@ -127,11 +126,11 @@ impl Default for Side {
 }
 
 impl Tcp {
-    /// A packet is released toward the WLAN: the load it puts there.
+    /// Handles a release toward the WLAN: returns its cost.
     pub(crate) fn note_release(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> PacketCost {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wire, &self.wlan, tcp, ip_len);
-        // Forgotten at once, because sequence numbers half their range apart change their order.
+        // Forgotten at once, because sequence numbers more than half their range apart change their order.
         self.signalled_at =
             self.signalled_at.filter(|&signalled| self.wire.acked.is_none_or(|acked| after(signalled, acked)));
         self.waiting_ack = self.waiting_ack.filter(|&ack| self.wire.acked.is_none_or(|acked| after(ack, acked)));
@@ -139,7 +138,7 @@ impl Tcp {
             Covered::InOrder(bytes) => bytes,
             Covered::Duplicate(bytes) => bytes * REDUCTION_PERCENT / 100,
         };
-        // What is not charged must not count as charged: what has arrived of it is growth.
+        // DATA that are not charged must not count as charged: those that arrive count as growth.
         let charged = sent_for_it.min(MAX_RELEASED_MILLI * self.wlan.segment() / 1_000);
         let released = self.wlan.packets(charged);
         let with_growth = self.wlan.packets(charged + self.growth.take(charged));
@@ -147,7 +146,7 @@ impl Tcp {
         PacketCost([own, self.elicited(tcp, own.milli), released, growth])
     }
 
-    /// The ACKs that a packet of so many thousandths of segments elicits from the WLAN's end.
+    /// The ACKs that a packet of this many thousandths of segments elicits from the WLAN's end.
     fn elicited(&self, tcp: &TcpMeta, own_milli: u64) -> Packets {
         let opens_or_closes = tcp.flags.intersects(TcpFlags::SYN.with(TcpFlags::FIN));
         let milli = match tcp.payload {
@@ -158,8 +157,8 @@ impl Tcp {
         Packets { milli, ip_len: self.wlan.pure_ack }
     }
 
-    /// A packet begins to wait: what its release is expected to be charged for, if all that wait before it are released.
-    /// What the window will have grown by is left out, and what an ACK that is dropped meanwhile was to release.
+    /// Handles a packet that begins to wait: returns its expected charge, if all that wait before it are released. Leaves out the growth
+    /// of the window meanwhile, and what an ACK that is dropped meanwhile would have released.
     pub(crate) fn expected_cost(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> PacketCost {
         let limit = self.wlan.mss.map_or(USUAL_SEGMENT + 12, u64::from).max(1);
         let segments = tcp.payload.0.div_ceil(limit).max(1);
@@ -169,7 +168,7 @@ impl Tcp {
         PacketCost([own, self.elicited(tcp, own.milli), released, Packets::default()])
     }
 
-    /// Bytes of the WLAN's end that a packet newly covers or stands for, behind the packets that wait already.
+    /// Bytes of the WLAN's end that a packet newly covers or stands for, beyond the waiting packets before it.
     fn expected_coverage(&mut self, tcp: &TcpMeta) -> u64 {
         if tcp.flags.contains(TcpFlags::SYN) {
             self.waiting_ack = None;
@@ -193,7 +192,7 @@ impl Tcp {
         if is_duplicate { self.wlan.segment() * REDUCTION_PERCENT / 100 } else { 0 }
     }
 
-    /// A packet came from the WLAN: what has thereby been seen to cross.
+    /// Handles a packet from the WLAN: returns what is thereby known to have crossed.
     pub(crate) fn note_arrival(&mut self, tcp: &TcpMeta, ip_len: Bytes) -> PacketCost {
         self.restart_on_syn(tcp);
         let (own, covered) = pass(&mut self.wlan, &self.wire, tcp, ip_len);
@@ -201,13 +200,13 @@ impl Tcp {
         PacketCost([own, self.wire.packets(covered.bytes()), Packets::default(), Packets::default()])
     }
 
-    /// Whether this segment of the WLAN's end, not noted yet, is new: all of it is behind what was seen so far.
+    /// Whether this segment from the WLAN's end, not noted yet, is new: all of it is beyond what was seen so far.
     pub(crate) fn is_new(&self, tcp: &TcpMeta) -> bool {
         self.wlan.sent.is_none_or(|sent| !after(sent, tcp.seq))
     }
 
-    /// Whether a loss or a mark now is a new congestion signal to the WLAN's end: once for each window, which is how
-    /// often its congestion control reacts (RFC 5681, 4.3). True counts as a signal.
+    /// Whether a loss or a mark now is a new congestion signal to the WLAN's end: once per window, as often as its congestion control
+    /// reacts (RFC 5681, 4.3). True counts as a signal.
     pub(crate) fn signal_congestion(&mut self) -> bool {
         let signals = self.signalled_at.is_none();
         if signals {
@@ -216,7 +215,7 @@ impl Tcp {
         signals
     }
 
-    /// Furthest acknowledgment of the end at a port.
+    /// Furthest acknowledgment from the end at a port.
     pub(crate) const fn acked_from(&self, port: Port) -> Option<u32> {
         match port {
             Port::Wlan => self.wlan.acked,
@@ -224,17 +223,17 @@ impl Tcp {
         }
     }
 
-    /// The WLAN's end has sent more than this packet acknowledges.
+    /// Whether the WLAN's end has sent more than this packet acknowledges.
     pub(crate) fn has_sent_beyond(&self, tcp: &TcpMeta) -> bool {
         self.wlan.sent.is_some_and(|sent| after(sent, tcp.ack))
     }
 
-    /// Segments toward the WLAN that each ACK from there covers, in thousandths.
+    /// Segments toward the WLAN covered by each ACK from there, in thousandths.
     pub(crate) fn download_ratio_milli(&self) -> u32 {
         self.wlan.ratio_milli()
     }
 
-    /// Segments from the WLAN that each ACK toward it covers, in thousandths.
+    /// Segments from the WLAN covered by each ACK toward it, in thousandths.
     pub(crate) fn upload_ratio_milli(&self) -> u32 {
         self.wire.ratio_milli()
     }
@@ -262,7 +261,7 @@ impl Side {
         Packets { milli: (bytes * 1_000 / self.segment()).min(MAX_RELEASED_MILLI), ip_len }
     }
 
-    /// Takes note of a packet of its own, and gives it back as the segments it consists of on the WLAN.
+    /// Notes a packet that this end sends, and returns it as the segments that it is on the WLAN.
     fn note_sent(&mut self, tcp: &TcpMeta, ip_len: Bytes, limit: u64) -> Packets {
         self.mss = tcp.mss.or(self.mss);
         let end = tcp.seq_end();
@@ -281,8 +280,7 @@ impl Side {
         Packets { milli: segments * 1_000, ip_len: Bytes(payload / segments + self.header) }
     }
 
-    /// Takes note of an acknowledgment of its own; how many bytes that `peer` has sent past the box it newly covers,
-    /// or stands for.
+    /// Notes an acknowledgment that this end sends; returns the bytes from `peer` that it newly covers or stands for.
     fn note_ack(&mut self, peer: &Self, tcp: &TcpMeta, ip_len: Bytes) -> Covered {
         const NOTHING: Covered = Covered::InOrder(0);
         if !tcp.flags.contains(TcpFlags::ACK) {
@@ -304,7 +302,7 @@ impl Side {
             return Covered::Duplicate(released);
         }
         if after(acked, tcp.ack) {
-            // An old one: the furthest stands.
+            // An old ACK: the furthest acknowledgment stays.
             self.acked = Some(acked);
             return NOTHING;
         }
@@ -312,8 +310,7 @@ impl Side {
         let released = covered.saturating_sub(self.ahead);
         self.ahead -= covered - released;
         if self.sacks && tcp.sacked_to.is_none() {
-            // No hole is left. What is left of these were duplicates that reported no arrival: answers to segments that
-            // were sent twice.
+            // No hole is left. The rest of `ahead` were duplicates that reported no arrival: answers to segments that were sent twice.
             self.ahead = 0;
         }
         if tcp.is_pure_ack() && covered >= peer.segment() {
@@ -337,26 +334,26 @@ impl Growth {
         }
     }
 
-    /// A release is charged for `covered` bytes: how many more it is to be charged for.
+    /// Charges a release for `covered` bytes, and returns how many more it is to be charged for.
     fn take(&mut self, covered: u64) -> u64 {
         self.outstanding = self.outstanding.saturating_sub_unsigned(covered);
         core::mem::take(&mut self.uncharged)
     }
 }
 
-/// `sender`'s packet passes the box: the packet as it is on the WLAN, and the bytes of `peer` that it newly covers.
+/// Handles a packet from `sender` that passes the box: returns it as it is on the WLAN, and the bytes from `peer` that it newly covers.
 fn pass(sender: &mut Side, peer: &Side, tcp: &TcpMeta, ip_len: Bytes) -> (Packets, Covered) {
     let limit = peer.mss.map_or(USUAL_SEGMENT + 12, u64::from).max(1);
     let own = sender.note_sent(tcp, ip_len, limit);
     (own, sender.note_ack(peer, tcp, ip_len))
 }
 
-/// Whether sequence number `a` is behind (further than) `b`, modulo 2^32 (RFC 9293, 3.4).
+/// Whether sequence number `a` is beyond `b`, modulo 2^32 (RFC 9293, 3.4).
 pub(crate) fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// Bytes from `from` forward to `to`; zero where `to` is the earlier one.
+/// Bytes from `from` forward to `to`; zero if `to` is before it.
 fn forward(from: u32, to: u32) -> u64 {
     if after(to, from) { u64::from(to.wrapping_sub(from)) } else { 0 }
 }
@@ -399,12 +396,12 @@ pub(crate) mod tests {
         segment(1, base.wrapping_add(segments * 1448), 0)
     }
 
-    /// A connection whose station has sent `segments` segments from `base` on, nothing acknowledged yet.
+    /// A connection whose station has sent `segments` segments from `base` on, with nothing acknowledged yet.
     fn upload(base: u32, segments: u32) -> Tcp {
         let mut tcp = Tcp::default();
         tcp.note_release(&ack(base, 0), ACK);
         (0..segments).for_each(|k| _ = tcp.note_arrival(&data(base.wrapping_add(k * 1448)), DATA));
-        // As if this much had been outstanding, and was charged for, all the time.
+        // As if this much had been outstanding and charged for from the start.
         tcp.growth.uncharged = 0;
         tcp
     }
@@ -415,13 +412,13 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn data_stand_for_themselves_and_a_part_of_an_ack() {
+    fn data_are_charged_for_themselves_and_a_part_of_an_ack() {
         let cost = Tcp::default().note_release(&data(1), DATA);
         assert_eq!(cost.bits(), 1500 * 8 + 52 * 8 / 2);
     }
 
     #[test]
-    fn an_ack_stands_for_the_data_it_releases() {
+    fn an_ack_is_charged_for_the_data_it_releases() {
         for base in [1, u32::MAX - 2000] {
             let mut tcp = upload(base, 10);
             assert_eq!(tcp.note_release(&ack(base, 2), ACK).bits(), 52 * 8 + 2 * 1500 * 8, "from {base}");
@@ -432,9 +429,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_dropped_ack_would_have_released_is_charged_to_the_next() {
+    fn data_of_a_dropped_ack_are_charged_to_the_next_ack() {
         let mut tcp = upload(1, 10);
-        // The ACK for two segments never gets here.
+        // The ACK for two segments is dropped before the box.
         assert_eq!(released(&mut tcp, &ack(1, 4)), 4_000);
     }
 
@@ -450,11 +447,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn answers_to_what_was_sent_twice_release_nothing_of_what_follows() {
+    fn acks_of_duplicate_segments_do_not_reduce_later_charges() {
         let mut tcp = upload(1, 20);
         let sack = |segments| TcpMeta { sacked_to: Some(1), ..ack(1, segments) };
         assert_eq!(released(&mut tcp, &ack(1, 2)), 2_000);
-        // Two without blocks, before any with them: taken for arrivals. Then two that are.
+        // Two without blocks, before any with them: taken for arrivals. Then two with blocks.
         assert_eq!([0; 2].map(|_| released(&mut tcp, &ack(1, 2))), [699; 2]);
         assert_eq!([0; 2].map(|_| released(&mut tcp, &sack(2))), [699; 2]);
         assert_eq!([0; 2].map(|_| released(&mut tcp, &ack(1, 2))), [0; 2], "now it is known that it says what arrived");
@@ -487,7 +484,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_not_charged_does_not_pay_for_growth() {
+    fn data_that_were_not_charged_do_not_offset_growth() {
         let mut tcp = upload(1, 500);
         // A hole was filled. It covers 500 segments and is charged for 64.
         assert_eq!(released(&mut tcp, &ack(1, 500)), MAX_RELEASED_MILLI);
@@ -496,10 +493,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_window_that_shrank_grows_back_for_nothing() {
+    fn a_window_that_shrank_grows_back_without_a_charge() {
         let mut tcp = upload(1, 10);
         assert_eq!(released(&mut tcp, &ack(1, 4)), 4_000);
-        // Nothing comes for it. Then the window grows back to where it was, and beyond by one.
+        // Nothing arrives for it. Then the window grows back to its old size, and beyond by one.
         (10..15).for_each(|j| _ = tcp.note_arrival(&data(1 + j * 1448), DATA));
         assert_eq!(released(&mut tcp, &ack(1, 5)), 1_000 + 1_000);
     }
@@ -528,7 +525,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nobody_is_charged_for_what_was_never_sent() {
+    fn an_ack_of_data_never_sent_is_not_charged() {
         let mut tcp = upload(1, 4);
         assert_eq!(released(&mut tcp, &segment(1, 1 + (1 << 30), 0)), 4_000);
         let mut busy = upload(1, 500);
@@ -536,20 +533,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn packets_that_are_both_stand_for_both() {
+    fn a_packet_with_data_and_ack_is_charged_for_both() {
         let mut tcp = upload(1, 2);
         let both = segment(1, 1 + 2 * 1448, 100);
         assert_eq!(tcp.note_release(&both, Bytes(152)).bits(), 152 * 8 + 52 * 8 / 2 + 2 * 1500 * 8);
     }
 
     #[test]
-    fn opening_and_closing_ask_for_an_answer() {
+    fn syn_and_fin_elicit_an_ack() {
         let with = |flags| TcpMeta { flags, ..segment(1, 0, 0) };
         let mut tcp = upload(1, 2);
         assert_eq!(tcp.note_release(&with(TcpFlags::RST), ACK).bits(), 52 * 8);
         assert_eq!(tcp.note_release(&with(TcpFlags::FIN), ACK).bits(), 2 * 52 * 8);
         assert_eq!(tcp.note_release(&with(TcpFlags::SYN), ACK).bits(), 2 * 52 * 8);
-        // The SYN began a new connection: nothing of the old one is acknowledged any more.
+        // The SYN began a new connection: nothing of the old one counts any more.
         assert_eq!(released(&mut tcp, &ack(1, 2)), 0);
     }
 
@@ -568,7 +565,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn acks_from_the_wlan_tell_what_has_crossed() {
+    fn acks_from_the_wlan_show_what_has_crossed() {
         let mut tcp = Tcp::default();
         tcp.note_arrival(&ack(1, 0), ACK);
         (0..4).for_each(|k| _ = tcp.note_release(&data(1 + k * 1448), DATA));

@@ -1,5 +1,4 @@
-//! Passive statistics of a connection: the round trip of its packets to the station and back, retransmissions, and
-//! the airtime that its releases are charged for.
+//! Passive statistics of a flow: round-trip time to the station, retransmissions, and charged airtime of its releases.
 //!
 //! The round trip is that of the WLAN alone: from a segment's release to the ACK that covers it, measured on the
 //! segments that `receiver::steering` times (one at a time; retransmitted segments are not timed, after Karn and
@@ -12,32 +11,32 @@ use evenair_units::{Instant, Span};
 use crate::latency::{FORGOTTEN, Stopwatch};
 use crate::loss::Passed;
 
-/// A weight of 1/8 for a new sample (RFC 6298, 2.3).
+/// Weight of a new sample of the round-trip time, as a shift: 1/8 (RFC 6298, 2.3).
 const SHIFT: u32 = 3;
 
-/// Of one connection.
+/// Statistics of one flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watched {
-    /// Segments of DATA that came again: from the wire, and from the WLAN.
+    /// Retransmitted DATA segments: from the wire, from the WLAN.
     pub(crate) again: [u64; 2],
-    /// Medium time of what was released, with what that causes.
+    /// Charged medium time of its releases and of the packets that they cause.
     pub(crate) charged: Span,
     /// When its first packet left by the wire, until it is answered or sent again.
     pub(crate) asked: Option<Instant>,
-    /// What its DATA show; there are none yet: `None`.
+    /// Statistics of its DATA; `None`: no DATA yet.
     seen: Option<Box<Seen>>,
 }
 
-/// What the DATA of a connection show.
+/// Statistics of a flow's DATA.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
-    /// Round trips over the WLAN: smoothed, and the shortest.
+    /// Round trips over the WLAN: smoothed and shortest.
     trips: Option<(Span, Span)>,
-    /// DATA that have come from the wire, and from the WLAN.
+    /// DATA that have passed: from the wire, from the WLAN.
     pub(crate) passed: [Passed; 2],
-    /// Packets of each direction dropped here that have not come again.
+    /// Packets of each direction that were dropped here and have not come again.
     pub(crate) dropped: [u32; 2],
-    /// The packets that are timed now.
+    /// Packets that are being timed.
     pub(crate) stopwatch: Stopwatch,
 }
 
@@ -53,24 +52,24 @@ impl Watched {
         });
     }
 
-    /// What its DATA show, of which some pass now or have passed.
+    /// Statistics of its DATA, created if there are none.
     pub(crate) fn seen(&mut self) -> &mut Seen {
         self.seen.get_or_insert_default()
     }
 
-    /// The same, if any have passed.
+    /// Statistics of its DATA, if there are any.
     pub(crate) fn seen_so_far(&mut self) -> Option<&mut Seen> {
         self.seen.as_deref_mut()
     }
 
-    /// Its first packet leaves by the wire, a SYN or a datagram. One that is sent again is not timed; what was seen was of another
-    /// connection.
+    /// Its first packet, a SYN or a datagram, leaves by the wire. If it was sent before, it is not timed. Earlier statistics belong to
+    /// another connection.
     pub(crate) fn ask(&mut self, now: Instant) {
         self.asked = if self.asked.is_some() { None } else { Some(now) };
         self.seen = None;
     }
 
-    /// A packet comes from the wire: how long the first one was under way, if this is its answer.
+    /// A packet comes from the wire: returns the round trip of the first packet if this answers it.
     pub(crate) fn answer(&mut self, now: Instant) -> Option<Span> {
         self.asked.take().map(|asked| now.saturating_since(asked)).filter(|&took| took < FORGOTTEN)
     }
@@ -80,7 +79,7 @@ impl Watched {
         self.seen.as_ref()?.trips.map(|(mean, _)| mean)
     }
 
-    /// The shortest one.
+    /// The shortest round trip.
     pub(crate) fn shortest_trip(&self) -> Option<Span> {
         self.seen.as_ref()?.trips.map(|(_, least)| least)
     }

@@ -6,7 +6,7 @@
 
 use evenair_units::Span;
 
-/// To 2^32 µs, which is more than an hour.
+/// Number of classes: up to 2^32 µs, more than an hour.
 const CLASSES: usize = 32 * 4;
 
 /// Waiting times.
@@ -21,13 +21,13 @@ pub(crate) struct Delays {
 /// A report of waiting times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct DelayReport {
-    /// Packets that waited, or did not have to.
+    /// Packets, including those that did not wait.
     pub packets: u64,
     /// Mean.
     pub mean: Span,
-    /// Half of them waited no longer.
+    /// Median.
     pub p50: Span,
-    /// 95 of 100 waited no longer.
+    /// 95th percentile.
     pub p95: Span,
     /// The longest.
     pub most: Span,
@@ -69,7 +69,7 @@ impl Delays {
     }
 }
 
-/// Two bits behind the leading one.
+/// Class of a time: its leading bit, and the two bits after it.
 pub(crate) fn class_of(waited: Span) -> usize {
     let us = waited.as_micros().max(1);
     let octave = us.ilog2();
@@ -77,7 +77,7 @@ pub(crate) fn class_of(waited: Span) -> usize {
     (octave as usize * 4 + quarter as usize).min(CLASSES - 1)
 }
 
-/// The first time that belongs to the next class.
+/// The end of a class: the first time that belongs to the next one.
 pub(crate) fn end_of(class: usize) -> Span {
     let (octave, quarter) = (class / 4, class as u64 % 4);
     Span::from_micros((((5 + quarter) << octave) >> 2).max(1))
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_everything() {
+    fn percentiles_of_no_packets_and_of_the_longest_wait() {
         assert_eq!(Delays::default().report(), DelayReport::default());
         let mut delays = Delays::default();
         delays.note(Span::ZERO);

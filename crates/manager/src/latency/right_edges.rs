@@ -1,8 +1,8 @@
 //! Right edges of the receiver's window that were advertised to a station recently.
 //!
-//! A sender that the window limits, and whose window is no multiple of its segments, fills it with a short segment (Linux: 375 bytes behind
-//! 45 of 1448 in 65,535). Its application has more to send, which a short segment otherwise leaves open: PSH does not tell the two apart,
-//! since Linux sets it whenever half a window has been filled.
+//! A sender that the window limits, and whose window is no multiple of its segments, fills it with a short segment (Linux: 375 bytes
+//! behind 45 of 1448 in 65,535). Its application has more to send, although a short segment otherwise suggests the end of its data. PSH
+//! does not distinguish the two, since Linux sets it whenever half a window has been filled.
 
 use alloc::collections::VecDeque;
 
@@ -10,18 +10,18 @@ use evenair_packet::TcpMeta;
 
 use crate::flows::tcp::after;
 
-/// ACKs remembered: with one for every second segment, those of a window of 180 kB.
+/// ACKs remembered, at most: with one for every second segment, those of a window of 180 kB.
 const MOST: usize = 64;
-/// Of a window, a shift (RFC 7323, 2.3).
+/// Largest window scale, a shift (RFC 7323, 2.3).
 const MOST_SCALE: u32 = 14;
 
-/// By ascending acknowledgment numbers: such a number, and the window as on the wire. Its scale was agreed on in the SYNs, which a box may
-/// not have seen.
+/// Acknowledgment number and window as on the wire, by ascending numbers. The scale was negotiated in the SYNs, which a box may not have
+/// seen.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RightEdges(VecDeque<(u32, u16)>);
 
 impl RightEdges {
-    /// An ACK is released toward the station.
+    /// Notes an ACK that is released toward the station.
     pub(crate) fn note_ack(&mut self, ack: &TcpMeta) {
         if self.0.back().is_some_and(|&(last, _)| !after(ack.ack, last)) {
             return;
@@ -37,7 +37,7 @@ impl RightEdges {
         !self.0.is_empty()
     }
 
-    /// Whether a window ended with this sequence number, in whatever scale. Earlier edges are forgotten then.
+    /// Whether a window ended at this sequence number, at any scale. If so, forgets earlier edges.
     pub(crate) fn end_at(&mut self, seq_end: u32) -> bool {
         let is_edge = |&(ack, window): &(u32, u16)| {
             let room = seq_end.wrapping_sub(ack);

@@ -25,11 +25,11 @@ use crate::held::Held;
 use crate::ids::DomainId;
 use crate::packet_cost::PacketCost;
 
-/// A packet that is older does not leave: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any
-/// conversation bears (ITU-T G.114: 400 ms).
+/// Age beyond which a packet is dropped: the shortest timeout of TCP (RFC 6298, 2.4), and far more than any conversation
+/// tolerates (ITU-T G.114: 400 ms).
 const MAX_AGE: Span = Span::from_secs(1);
 
-/// Whether a packet is not to leave.
+/// Whether a packet is to be dropped for its age.
 fn is_too_old<P>(held: &Held<P>, now: Instant) -> bool {
     let is_ack = held.tcp.as_ref().is_some_and(TcpMeta::is_pure_ack);
     now.saturating_since(held.came) > MAX_AGE && !is_ack
@@ -40,7 +40,7 @@ impl<P: Send + 'static> Manager<P> {
         self.config.aqm.is_some() && self.config.queue.is_none() && self.config.controller.drops_old()
     }
 
-    /// Drops what is too old, down to the packet that goes next.
+    /// Drops too old packets until the next packet of the domain is not.
     pub(super) fn drop_old(&mut self, now: Instant, id: DomainId) {
         if !self.limits_age() {
             return;
@@ -58,7 +58,7 @@ impl<P: Send + 'static> Manager<P> {
         self.pop(now, id)
     }
 
-    /// The same before a direction of the Internet link.
+    /// The same for a direction of the Internet link.
     pub(super) fn drop_old_on_link(&mut self, now: Instant, direction: usize) {
         if !self.limits_age() {
             return;

@@ -16,15 +16,15 @@ use crate::flows::Flows;
 use crate::ids::{DomainId, FlowId};
 use crate::stations::Stations;
 
-/// Packets at once: more than a processor asks memory for at a time, and few enough to be still there when they are
-/// wanted.
+/// Packets prefetched at once: more than a processor requests in parallel, and few enough to be still in the cache when
+/// they are needed.
 const BATCH: usize = 32;
-/// Where fewer packets are held, there is nothing to be gained.
+/// Fewest held packets for which prefetching pays.
 const FEW: usize = 8;
 
 impl<P: Send + 'static> Manager<P> {
-    /// These packets will be handed in soon. Changes nothing, and need not be called; where packets come in batches
-    /// it saves time.
+    /// Announces packets that will be handed in soon, so that their state is prefetched. Changes nothing and is
+    /// optional; it saves time for packets in batches.
     pub fn foresee<'m>(&self, packets: impl IntoIterator<Item = &'m PacketMeta>) {
         let mut packets = packets.into_iter();
         loop {
@@ -53,7 +53,7 @@ impl<P: Send + 'static> Manager<P> {
         (Stations::hash(mac), Flows::hash(meta))
     }
 
-    /// The same for what is to be released, once for so many releases.
+    /// Prefetches for the next releases, once for a batch of them.
     pub(super) fn look_ahead(&mut self, id: DomainId) {
         let domain = self.domains.touch(id);
         if let Some(left) = domain.seen_ahead.checked_sub(1) {
@@ -74,7 +74,7 @@ impl<P: Send + 'static> Manager<P> {
             }
             None => false,
         });
-        // This one is among them.
+        // This release is one of them.
         domain.seen_ahead = u32::saturating_sub(count, 1);
         let leaves = || leaves.iter().copied().flatten();
         leaves().for_each(|leaf| domain.queues.bring(leaf));

@@ -1,4 +1,4 @@
-//! The way of a call's packets: detected, admitted, and released with strict priority.
+//! Packets of calls: detection, admission, and release with strict priority.
 
 use alloc::vec::Vec;
 
@@ -13,13 +13,13 @@ use crate::pacer::standing::Ratio;
 use crate::voice::{Beginning, Call, LARGEST, Sample, Speaker, index};
 use crate::{Counter, Event, Mode, SpeechReport};
 
-/// DSCP of voice: EF (RFC 3246) and VA (RFC 5865).
+/// DSCPs of voice: EF (RFC 3246) and VA (RFC 5865).
 const SAYS_VOICE: [u8; 2] = [46, 44];
 
 impl<P: Send + 'static> Manager<P> {
-    /// Takes note of a packet that may be one of a call.
+    /// Notes a packet that may belong to a call.
     pub(super) fn note_voice(&mut self, now: Instant, id: FlowId, meta: &PacketMeta) {
-        // Nobody speaks where nothing was ever heard.
+        // Nobody speaks at an address from which nothing was ever heard.
         if self.config.voice.is_none() || self.stations.get(self.flows.get(id).station).is_shared {
             return;
         }
@@ -58,7 +58,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Telephones agree upon a call, or upon its end.
+    /// Handles a SIP message that begins or ends a call.
     fn note_dialog(&mut self, now: Instant, id: FlowId, sip: &SipMeta) {
         let station = self.flows.get(id).station;
         if self.dialogs.note(now, station, sip) {
@@ -88,8 +88,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A station has come to another medium: there may be no room for its calls there, or room for one that was
-    /// refused.
+    /// Checks a station's calls again after its move to another contention domain: there may be no room for them there,
+    /// or room for a refused one.
     pub(super) fn ask_calls_again(&mut self, id: StationId) {
         let Some(config) = &self.config.voice else { return };
         let domain = self.stations.get(id).domain;
@@ -108,8 +108,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// The medium time of a packet of speech: what its station's rate says, as far as the medium was seen to be like
-    /// that; but no less than at the highest rate, since of a small packet most is overhead.
+    /// Medium time of a packet of speech: at the station's rate and the measured speed of the medium, but no less than
+    /// at the highest rate, since most of a small packet is overhead.
     fn speech_airtime(&self, station: StationId, len: Bytes) -> Span {
         let station = self.stations.get(station);
         let Ratio { numerator, denominator } = self.domains[station.domain].pacer.speed();
@@ -118,7 +118,7 @@ impl<P: Send + 'static> Manager<P> {
         believed.mul_div(denominator, numerator).max(model.shortest_lone_airtime(len))
     }
 
-    /// Takes note of a packet that leaves the box by this port, where it is one of a call.
+    /// Measures a packet of a call that leaves the box by this port.
     pub(super) fn note_speech(&mut self, now: Instant, held: &Held<P>, port: Port) {
         let flow = self.flows.get(held.flow);
         let Some(call) = flow.talk.as_ref().and_then(|talk| talk.call()) else { return };
@@ -144,7 +144,7 @@ impl<P: Send + 'static> Manager<P> {
         });
     }
 
-    /// A station is forgotten: its calls have ended, and nobody else is to be taken for it.
+    /// Ends the calls of a station that is forgotten, so that no later station gets them.
     pub(super) fn forget_calls(&mut self, now: Instant, id: StationId) {
         while let Some(call) = self.calls.take_of(id) {
             self.tell_end(now, &call);
@@ -163,8 +163,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Whether a packet toward the WLAN goes past what waits: one of an admitted call, at its pace, none of which
-    /// waits.
+    /// Whether a packet toward the WLAN has strict priority: one of an admitted call, within its pace, with no earlier
+    /// packets waiting.
     pub(super) fn goes_first(&mut self, now: Instant, held: &Held<P>) -> bool {
         if self.mode != Mode::Inserted || held.ip_len > LARGEST {
             return false;
@@ -175,7 +175,7 @@ impl<P: Send + 'static> Manager<P> {
         call.refused.is_none() && talk.keeps_pace(now, call)
     }
 
-    /// Lets a packet of a call pass. All else pays for the medium time that it takes.
+    /// Lets a packet of a call pass. Held packets pay for its medium time.
     pub(super) fn pass_call(&mut self, now: Instant, held: Held<P>) {
         let load = self.account_release(now, &held);
         let flow = self.flows.get(held.flow);
@@ -185,8 +185,8 @@ impl<P: Send + 'static> Manager<P> {
         self.send(now, held, Port::Wlan);
     }
 
-    /// The code point that a packet toward the WLAN is to have: that of voice in a call, that of all else in one that
-    /// was refused.
+    /// The code point to set on a packet toward the WLAN: that of voice in an admitted call, the default one in a
+    /// refused call.
     pub(super) fn code_point(&self, id: FlowId) -> Option<u8> {
         let config = self.config.voice.as_ref().filter(|_| self.mode == Mode::Inserted)?;
         let call = self.flows.get(id).talk.as_ref()?.call()?;
@@ -211,12 +211,12 @@ impl<P: Send + 'static> Manager<P> {
     }
 }
 
-/// How a call is heard: to the station, from it.
+/// Quality of a call's speech: to the station, from it.
 fn both_ways(call: &Call) -> [SpeechReport; 2] {
     [Direction::Down, Direction::Up].map(|way| call.speech[index(way)].report(way == Direction::Down))
 }
 
-/// What is not speech in a packet of a call: IP, UDP, RTP (RFC 3550).
+/// Bytes of a call's packet that are not speech: IP, UDP, RTP (RFC 3550).
 const fn headers(ip: &IpMeta) -> Bytes {
     const UDP_AND_RTP: u64 = 8 + 12;
     Bytes(UDP_AND_RTP + if ip.src.is_ipv4() { 20 } else { 40 })

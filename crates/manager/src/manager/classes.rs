@@ -13,7 +13,7 @@ use crate::queues::classes::totals::Total;
 use crate::{ClassReport, Event, Observation};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Handles a report of a station's network or group. Its flows move with their next packets.
+    /// Handles a report of a station's network or group. Its flows change class with their next packets.
     pub(super) fn tell_membership(&mut self, now: Instant, mac: MacAddr, observation: Observation) {
         let station = if mac.is_multicast() { None } else { self.named_station(now, mac) };
         let Some(id) = station else { return self.tell(Event::ObservationRefused(observation)) };
@@ -24,7 +24,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Looks for a flow's place in the policy where there is a reason to; true: it has another one now.
+    /// Classifies a flow again if there is a reason to. True: its place has changed.
     pub(super) fn place(&mut self, id: FlowId, moved: bool) -> bool {
         let flow = self.flows.get_mut(id);
         let station = self.stations.get(flow.station);
@@ -41,7 +41,7 @@ impl<P: Send + 'static> Manager<P> {
         core::mem::replace(&mut flow.place, place) != place
     }
 
-    /// What a flow's class has had.
+    /// The totals of a flow's class.
     pub(super) fn total_of(&mut self, id: FlowId) -> &mut Total {
         self.totals.of(self.flows.get(id).place.class)
     }
@@ -52,13 +52,13 @@ impl<P: Send + 'static> Manager<P> {
         total.airtime += charged;
     }
 
-    /// A packet of a flow took so long on a leg.
+    /// Notes the time that a packet of a flow took on a leg.
     pub(super) fn note_time(&mut self, id: FlowId, leg: Leg, took: Span) {
         self.stations.get_mut(self.flows.get(id).station).note_time(leg, took);
         self.total_of(id).latency.note(leg, took);
     }
 
-    /// A segment has come in by a port: it may show a loss.
+    /// Notes a segment that has come in by a port, which may show a loss.
     pub(super) fn note_passage(&mut self, now: Instant, id: FlowId, ingress: Port, tcp: &TcpMeta) {
         if tcp.payload == Bytes::ZERO {
             return;
@@ -69,7 +69,7 @@ impl<P: Send + 'static> Manager<P> {
         let seen = flow.watched.seen();
         let passage = seen.passed[direction].note(now, tcp, acked, &mut seen.dropped[direction]);
         let passage = match passage {
-            // The one before it is held here yet, and cannot be lost behind.
+            // The earlier copy is still held here, and cannot be lost behind the box.
             Passage::LostBehind if ingress == Port::Wire && !seen.stopwatch.has_released(tcp) => Passage::First,
             other => other,
         };
@@ -77,10 +77,10 @@ impl<P: Send + 'static> Manager<P> {
         self.total_of(id).losses.note(ingress, passage);
     }
 
-    /// A packet is dropped here.
+    /// Notes a packet that is dropped here.
     pub(super) fn note_dropped(&mut self, id: FlowId, direction: usize) {
         let flow = self.flows.get_mut(id);
-        // What goes against the data of a connection are ACKs, which are not sent again.
+        // Packets against the data of a connection are ACKs, which are not sent again.
         let is_data = flow.direction == [Direction::Down, Direction::Up][direction];
         if let Some(seen) = flow.watched.seen_so_far().filter(|_| is_data) {
             seen.dropped[direction] = seen.dropped[direction].saturating_add(1);

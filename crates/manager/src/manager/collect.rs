@@ -10,7 +10,7 @@ use crate::stations::complete_domains;
 use crate::{Counters, FlowReport, Report};
 
 impl<P: Send + 'static> Manager<P> {
-    /// The state now. Takes time in proportion to the number of connections.
+    /// The complete state. Takes time in proportion to the number of flows.
     pub fn report(&self, now: Instant) -> Report {
         let mut report = self.report_totals(now);
         report.flows = self.flows.iter().map(|flow| self.report_flow(flow)).collect();
@@ -20,8 +20,8 @@ impl<P: Send + 'static> Manager<P> {
         report
     }
 
-    /// The state now, but for stations, flows and queues, and for what follows from the stations: how many are in each
-    /// domain, and the access points of learned domains. The time it takes does not grow with their number.
+    /// The state without stations, flows and queues, and without the values of domains that follow from stations: their number, and the
+    /// access points of learned domains. Takes a time that is independent of their number.
     pub fn report_totals(&self, now: Instant) -> Report {
         let (service_rate, capacity) = self.rates();
         let throughputs = self.domains.iter().map(|domain| domain.pacer.throughput());
@@ -47,8 +47,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Adds to `part` up to `most` changed stations, or once those are all there, looks at up to `most` flows and adds those that are
-    /// not copied yet. Returns whether there is more to collect.
+    /// Adds to `part` up to `most` changed stations, or once those are all copied, looks at up to `most` flows and adds those that are not
+    /// copied yet. Returns whether there is more to collect.
     pub fn collect(&mut self, now: Instant, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
         match collection.slot {
             Some(slot) => {
@@ -62,7 +62,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// From this slot on. Returns the slot after the last one that was looked at, unless it is the end.
+    /// Copies changed stations from this slot on. Returns the next slot, unless that was the end.
     fn collect_stations(&mut self, now: Instant, slot: u32, most: usize, part: &mut Part) -> Option<u32> {
         if part.slots.is_empty() {
             part.slots = slot..slot;
@@ -80,7 +80,7 @@ impl<P: Send + 'static> Manager<P> {
         Some(next)
     }
 
-    /// Those that were used last, also since the part before.
+    /// Copies the most recently used flows, including those used since the last part.
     fn collect_flows(&mut self, collection: &mut Collection, most: usize, part: &mut Part) -> bool {
         for _ in 0..most.min(collection.looks) {
             let wanted = collection.flows > 0;
@@ -94,13 +94,13 @@ impl<P: Send + 'static> Manager<P> {
         collection.flows.min(collection.looks) > 0
     }
 
-    /// Stations, flows and packets held. The time that [`Command::Reconfigure`](crate::Command::Reconfigure) takes grows with
-    /// their number, which is in the millions at most.
+    /// Number of stations, flows and held packets, in the millions at most. The time that
+    /// [`Command::Reconfigure`](crate::Command::Reconfigure) takes grows with it.
     pub fn entries(&self) -> usize {
         self.stations.len() + self.flows.ids().count() + self.held()
     }
 
-    /// The totals alone.
+    /// The counters.
     pub fn counters(&self) -> Counters {
         Counters { held: self.held() as u64, ..self.counters }
     }

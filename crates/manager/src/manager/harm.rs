@@ -1,5 +1,5 @@
-//! The guard against harm (see [`crate::pacer::guard`]), as far as the whole box is concerned: what is carried while it is
-//! bypassed, what became of the guard's steps, and when a box that it has bypassed is tried again.
+//! The harm guard (see [`crate::pacer::guard`]) as far as the whole box is concerned: throughput while it is bypassed, results of the
+//! guard's steps, and trials of a box that the guard has bypassed.
 
 pub(super) mod record;
 
@@ -14,27 +14,27 @@ use crate::pacer::guard::{Carried, Confirmed, GuardReport, GuardState, GuardStep
 use crate::pacer::standing::Ratio;
 use crate::{Event, Label, Mode};
 
-/// A packet of full size.
+/// IP-level size of a full packet.
 const FULL_SIZE: Bytes = Bytes(1500);
 
 impl<P: Send + 'static> Manager<P> {
-    /// The most that a domain can carry: packets of full size at the highest rate of its standard.
+    /// The highest throughput of a domain: packets of full size at the highest rate of its standard.
     fn most_carried(&self, id: DomainId) -> BitRate {
         BitRate::from_bits_over(FULL_SIZE.bits(), self.models[id].shortest_airtime(FULL_SIZE))
     }
 
-    /// What a domain has carried in an interval of which frames to groups left this part to others.
+    /// The throughput of a domain in an interval; `left`: the part of it that frames to groups left to other traffic.
     pub(super) fn carried(&self, id: DomainId, confirmed: Confirmed, left: Ratio, interval: Span) -> Carried {
         let capacity = self.most_carried(id);
         confirmed.over(interval, capacity).without_groups(left, capacity)
     }
 
-    /// An interval without the box has ended.
+    /// Notes the throughput of an interval without the box.
     pub(super) fn measure_without_box(&mut self, id: DomainId, carried: Carried) {
         self.domains.touch(id).pacer.guard_bypassed(carried);
     }
 
-    /// Checks whether the box holds packets while the medium waits; `left`: the part of the interval that frames to groups have left.
+    /// Checks whether the box holds packets while the medium is idle; `left`: the part of the interval that frames to groups left.
     pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId, carried: Carried, left: Ratio) {
         let domain = self.domains.touch(id);
         if !can_do_harm(domain) || self.mode != Mode::Inserted {
@@ -49,7 +49,7 @@ impl<P: Send + 'static> Manager<P> {
             self.harm.bypasses += 1;
             self.harm.bypassed = Some((name, reference));
             self.harm.trials.put_off(now);
-            // To drain at the pace that does the harm would prolong it.
+            // Draining at the harmful pace would prolong the harm.
             self.release_all(now);
         }
     }
@@ -81,13 +81,13 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.iter_mut().for_each(|domain| domain.pacer.guard_mut().end_trial());
     }
 
-    /// An operator has decided: whatever the mode is from now on, it is not the guard's.
+    /// Ends the guard's control of the mode: an operator has decided.
     pub(super) fn overrule_guard(&mut self, now: Instant) {
         self.end_trials();
         self.note_guard(now);
     }
 
-    /// Notes since when the guard is in its state.
+    /// Notes when the guard's state changes.
     pub(super) fn note_guard(&mut self, now: Instant) {
         let (state, _) = self.guard_state();
         if core::mem::replace(&mut self.harm.state, state) != state {
@@ -95,7 +95,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// The state, and the domain that it is of.
+    /// The state of the guard, and its domain.
     fn guard_state(&self) -> (GuardState, Label) {
         let open = self.domains.iter().find(|domain| !domain.pacer.state_of_guard().holds());
         match (self.harm.bypassed, open) {
@@ -106,7 +106,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// The state of the guard against harm, what was carried before and is now, and when it tries again.
+    /// The state of the harm guard, throughput before and now, and when it tries the box again.
     pub fn report_guard(&self) -> GuardReport {
         let (state, name) = self.guard_state();
         let domain = self.domains.iter().find(|domain| domain.name == name);
@@ -125,7 +125,7 @@ pub(super) const fn can_do_harm<P>(domain: &Domain<P>) -> bool {
     domain.pacer.can_do_harm() && domain.discipline.is_none()
 }
 
-/// Whether it is still to be seen in this domain if the box may help now.
+/// Whether the box is on trial in this domain.
 const fn is_on_trial<P>(domain: &Domain<P>) -> bool {
     can_do_harm(domain) && domain.pacer.state_of_guard().is_on_trial()
 }

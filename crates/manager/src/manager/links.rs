@@ -1,4 +1,4 @@
-//! The way of packets over the Internet link, before they wait for the WLAN or after they have come from it.
+//! Packets over the Internet link, before they wait for the WLAN or after they have come from it.
 
 use alloc::vec::Vec;
 
@@ -16,9 +16,9 @@ use crate::queues::{Judgement, Room};
 use crate::wan::{Wan, direction_of, hop};
 use crate::{Config, Counter, DropReason, Lease, LinkNeed, Mode, QueueReport};
 
-/// In and out.
+/// Packets in and out.
 impl<P: Send + 'static> Manager<P> {
-    /// A packet came from the wire: over the link, or not.
+    /// A packet came from the wire: takes it through the link's queue if it came over the link.
     pub(super) fn enter_from_wire(&mut self, now: Instant, held: Held<P>) {
         self.time_internet(now, &held);
         if let Some(tcp) = &held.tcp {
@@ -64,7 +64,7 @@ impl<P: Send + 'static> Manager<P> {
         link.queues.push(leaf, held, now);
     }
 
-    /// The queue of a flow before the link, made if need be.
+    /// The queue of a flow before the link, created if needed.
     fn leaf_on_link(&mut self, direction: usize, id: FlowId) -> Option<NodeId> {
         let wan = self.wan.as_mut()?;
         let flow = self.flows.get_mut(id);
@@ -75,7 +75,7 @@ impl<P: Send + 'static> Manager<P> {
         flow.links[direction].leaf
     }
 
-    /// Lets go what the link is free for.
+    /// Releases the packets for which the link is free.
     pub(super) fn serve_links(&mut self, now: Instant) {
         for direction in [DOWN, UP] {
             if let Some(wan) = &mut self.wan {
@@ -109,8 +109,8 @@ impl<P: Send + 'static> Manager<P> {
         Some(held)
     }
 
-    /// Tells the senders of standing queues, down to the head that goes next; true: it is to be marked. An ACK at the
-    /// head is served: what it acknowledges went the other way, where its own queue tells its sender.
+    /// Signals the senders of standing queues, up to the next head to be served. True: that head is to be marked. An ACK
+    /// at the head is served: its sender gets the signal in the queue of the other direction.
     fn tell_senders_on_link(&mut self, now: Instant, direction: usize) -> bool {
         loop {
             let Some(wan) = &mut self.wan else { return false };
@@ -131,7 +131,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Patience with draining has ended: what waits for the link goes, behind what waited for the WLAN.
+    /// The drain limit has ended: releases packets that wait for the link, behind those that waited for the WLAN.
     pub(super) fn release_links(&mut self, now: Instant) {
         while let Some(held) = self.pop_young_from_link(now, DOWN) {
             self.account_release(now, &held);
@@ -146,18 +146,18 @@ impl<P: Send + 'static> Manager<P> {
     }
 }
 
-/// Sharing with other managers.
+/// Sharing the link with other managers.
 impl<P: Send + 'static> Manager<P> {
-    /// What this manager wants of a direction of the Internet link, where others share it ([`WanConfig::shared`]) and
-    /// the driver hands out leases; `None` where it needs none.
+    /// What this manager needs of a direction of the Internet link that others share ([`WanConfig::shared`]), and for
+    /// which the driver hands out leases; `None`: no lease is needed.
     ///
     /// [`WanConfig::shared`]: crate::WanConfig::shared
     pub fn link_need(&self, hop: Hop) -> Option<LinkNeed> {
         self.wan.as_ref()?.links[direction_of(hop)?].need()
     }
 
-    /// Takes a lease of a direction of the Internet link, in place of an earlier one. It ends by itself, at its end
-    /// and when there is nothing to send. Of a link that is not shared, or none, it does nothing.
+    /// Takes a lease of a direction of the Internet link, in place of an earlier one. It ends at its end, or when there
+    /// is nothing to send. Without effect if the link is not shared, or not configured.
     pub fn handle_lease(&mut self, now: Instant, hop: Hop, lease: Lease) {
         if let (Some(wan), Some(direction)) = (&mut self.wan, direction_of(hop)) {
             wan.links[direction].lease(lease);
@@ -168,7 +168,7 @@ impl<P: Send + 'static> Manager<P> {
 
 /// Upkeep and reports.
 impl<P: Send + 'static> Manager<P> {
-    /// Packets held for anything but the WLAN.
+    /// Packets held for other hops than the WLAN.
     pub(super) fn held_beside(&self) -> usize {
         self.wan.as_ref().map_or(0, Wan::held) + self.receiver.line.len() + self.held_for_groups()
     }
@@ -177,7 +177,7 @@ impl<P: Send + 'static> Manager<P> {
         self.held() == 0
     }
 
-    /// A flow has another station: what it holds before the link goes along.
+    /// Moves what a flow holds before the link to the queue of its new station.
     pub(super) fn settle_on_links(&mut self, now: Instant, id: FlowId) {
         for direction in [DOWN, UP] {
             let Some(old) = self.flows.get_mut(id).links[direction].leaf.take() else { continue };
@@ -208,8 +208,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes over another link, or none. What waits for the old one waits for the new one; what is not beyond it any
-    /// more goes on.
+    /// Applies another configuration of the link. Packets for the old link wait for the new one; those that are no
+    /// longer beyond it go on.
     pub(super) fn rebuild_links(&mut self, config: &Config, now: Instant) {
         let mut held: [Vec<Held<P>>; 2] = [Vec::new(), Vec::new()];
         for (direction, held) in held.iter_mut().enumerate() {

@@ -9,7 +9,7 @@ use crate::stations::neighbours::{Address, Claimant, SILENT, Verdict};
 use crate::{Counter, Event};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Takes note of what a packet claims.
+    /// Notes the address claims of a packet.
     pub(super) fn note_neighbour(&mut self, now: Instant, meta: &PacketMeta) {
         match &meta.content {
             Content::Opaque | Content::Rtp(_) | Content::Sip(_) => {}
@@ -27,12 +27,12 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A client asks for an address, or a server grants it one. Servers are on the wired side; what a station grants
-    /// another one is not believed.
+    /// Handles a DHCP message: a client requests an address, or a server grants one. Servers are on the wired side;
+    /// grants from a station are ignored.
     fn note_lease(&mut self, now: Instant, meta: &PacketMeta, lease: &Lease) {
         let id = match (lease.granted, meta.ingress) {
             (None, Port::Wlan) if lease.mac == meta.src => self.heard_station(now, lease.mac),
-            // Grants to wired hosts are sent to all, too.
+            // Grants to wired hosts are broadcast, too.
             (Some(_), Port::Wire) => self.stations.known(lease.mac),
             _ => None,
         };
@@ -45,7 +45,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A station uses an address, or was granted it.
+    /// Notes that a station uses an address, or was granted it.
     pub(super) fn note_address(&mut self, now: Instant, id: StationId, address: Address, granted: bool) {
         let station = self.stations.get_mut(id);
         if !granted {
@@ -71,7 +71,7 @@ impl<P: Send + 'static> Manager<P> {
         self.neighbours.expire(now);
     }
 
-    /// Whether an address is the claimant's. Who had it before has it no longer.
+    /// Whether a claim is accepted; the former owner then loses the address.
     fn judge_claim(&mut self, now: Instant, address: Address, claimant: Claimant) -> bool {
         let stations = &self.stations;
         let is_there = |mac| stations.known(mac).is_some_and(|id| stations.get(id).was_heard(now, SILENT));

@@ -1,4 +1,4 @@
-//! The way of a packet through the manager: in, held, out.
+//! The path of a packet through the manager: arrival, waiting, release.
 
 use evenair_packet::{PacketMeta, Port, TcpMeta};
 use evenair_sched::NodeId;
@@ -17,13 +17,13 @@ use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::{Judgement, Room};
 use crate::{Counter, DropReason, Mode, Output};
 
-/// Datagrams that go one way and are smaller are charged for their airtime: preamble, back-off and acknowledgment are most of that. The
-/// virtual length of others is that in bits, as C_i, which is that of TCP with full packets, has their overhead in it.
+/// IP-level size below which one-way datagrams are charged for their airtime, most of which is preamble, back-off and acknowledgment.
+/// Larger ones are charged for their virtual length in bits, since C_i, which is that of TCP with full packets, includes their overhead.
 const SMALL: Bytes = Bytes(750);
 
-/// Packets in.
+/// Arrivals.
 impl<P: Send + 'static> Manager<P> {
-    /// What becomes of a packet: the flow of a packet between one station and the wire, or why it has none.
+    /// Classifies a packet: the flow of a packet between one station and the wire, or why it has none.
     pub(super) fn on_arrival<'m>(&mut self, now: Instant, meta: &'m PacketMeta) -> Arrival<'m> {
         let mac = match meta.ingress {
             Port::Wlan => meta.src,
@@ -69,7 +69,7 @@ impl<P: Send + 'static> Manager<P> {
         let flow = self.flows.get_mut(id);
         let may_part = flow.note_packet(meta.ingress, tcp, meta.ip_len());
         flow.note_dscp(meta);
-        // A packet for an address that was never heard takes no flow from a station that was.
+        // A packet to an unheard address does not take a flow from a station that was heard.
         let station = station.filter(|&station| !self.stations.get(station).is_shared);
         self.settle(now, id, station);
         if may_part {
@@ -89,8 +89,8 @@ impl<P: Send + 'static> Manager<P> {
         Some(self.flows.insert(flow, now))
     }
 
-    /// Moves a connection, with all it holds, to the queue of its present station, direction and class, and to the
-    /// medium of that station. All of it, because its packets must not pass each other.
+    /// Moves a flow, with all its held packets, to the queue of its present station, direction and class, and to the contention domain of
+    /// that station. Complete, because its packets must not overtake each other.
     pub(super) fn settle(&mut self, now: Instant, id: FlowId, station: Option<StationId>) {
         let flow = self.flows.get_mut(id);
         let (station, direction) = (station.unwrap_or(flow.station), flow.leaning);
@@ -109,7 +109,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         let flow = self.flows.get(id);
         let domain = self.domain_of_flow(&flow.key, self.stations.get(station).domain);
-        // A discipline gives back nothing of what it holds.
+        // A discipline does not give back packets that it holds.
         let stays = flow.domain == domain || flow.held > 0 && self.domains[flow.domain].discipline.is_some();
         let domain = if stays { flow.domain } else { domain };
         if moved || !stays {
@@ -117,8 +117,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A flow's station has answered it, or it goes on without and is one of the first few of its station: it has a queue of its
-    /// own from now on.
+    /// Gives an unanswered flow a queue of its own: its station has answered it, or it continues and is one of the first few of its
+    /// station.
     fn part(&mut self, now: Instant, id: FlowId, ingress: Port) {
         let flow = self.flows.get_mut(id);
         let station = self.stations.get_mut(flow.station);
@@ -141,7 +141,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// The queue of a connection, made if need be.
+    /// The queue of a flow, created if needed.
     pub(super) fn leaf(&mut self, id: FlowId) -> NodeId {
         let flow = self.flows.get_mut(id);
         if let Some(leaf) = flow.leaf {
@@ -190,7 +190,7 @@ impl<P: Send + 'static> Manager<P> {
         station.note_packet(false, arrived.ip_len, model.packet_airtime(arrived.ip_len, station.rate), charged);
         let confirmed = if flow.answers.is_forged() { arrived.ip_len.bits() } else { crossed.bits() };
         station.confirmed += confirmed;
-        // A retransmission is spared: its loss would cost a timeout, and its sender has slowed down already.
+        // A retransmission is spared: its loss would cost a timeout, and its sender has already slowed down.
         let signals = new && self.should_signal(arrived.flow) && {
             let flow = self.flows.get_mut(arrived.flow);
             flow.ce_pending = false;
@@ -199,7 +199,7 @@ impl<P: Send + 'static> Manager<P> {
         self.pass_or_signal(now, arrived, Some(tcp), signals);
     }
 
-    /// Gives stations what completions have shown of their costs.
+    /// Passes measured costs on to their stations.
     pub(super) fn learn_costs(&mut self, domain: DomainId) {
         let pacer = &mut self.domains.touch(domain).pacer;
         while let Some((id, cost)) = pacer.take_learned() {
@@ -207,9 +207,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A packet of another protocol than TCP came from the WLAN: it is paid for by its flow's next one toward the
-    /// WLAN; where there is none, or neither acknowledges the other, by its station. One way of a call does not wait for
-    /// its turns because of the other.
+    /// Handles a packet of another protocol than TCP from the WLAN. The flow's next packet toward the WLAN pays for it; without one, or in
+    /// a conversation, its station pays. One direction of a call does not wait because of the other.
     pub(super) fn datagram_toward_wire(&mut self, now: Instant, arrived: Arrived<P>) {
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
         let flow = self.flows.get_mut(arrived.flow);
@@ -244,17 +243,17 @@ impl<P: Send + 'static> Manager<P> {
         self.pass_or_signal(now, arrived, None, signals);
     }
 
-    /// Whether the sender of an upload gets a congestion signal: its ACKs stand here, or stand for more than a queue may
+    /// Whether the sender of an upload gets a congestion signal: its queue of ACKs stands, or they stand for more DATA than a queue may
     /// hold.
     fn should_signal(&mut self, id: FlowId) -> bool {
         let flow = self.flows.get_mut(id);
-        // A queue that has gone by now needs no signal.
+        // A queue that has gone since needs no signal.
         flow.ce_pending &= flow.held > 0 && flow.is_clocked_upload();
         let is_ahead = flow.ce_pending || flow.is_ahead(self.config.queue_limit);
         is_ahead && self.mode == Mode::Inserted && self.holds_for_wlan()
     }
 
-    /// Packets toward the WLAN are to wait here for their turns, and who takes more than was paid for owes it.
+    /// Whether packets toward the WLAN are held, and unpaid airtime becomes a debt.
     fn holds_for_wlan(&self) -> bool {
         self.config.controller.holds()
     }
@@ -301,9 +300,9 @@ impl<P: Send + 'static> Manager<P> {
     }
 }
 
-/// Packets out.
+/// Releases.
 impl<P: Send + 'static> Manager<P> {
-    /// Releases what the server is free for.
+    /// Releases the packets that may go, in all domains.
     pub(super) fn serve(&mut self, now: Instant) {
         self.domains.touch(DomainId::DEFAULT).queues.refresh(now);
         self.serve_groups(now);
@@ -321,7 +320,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Releases what the server of one domain is free for.
+    /// Releases the packets that may go in one domain.
     fn serve_domain(&mut self, now: Instant, id: DomainId) {
         let missed = self.domains.take_groups(id, self.models.id(id));
         let managed = self.mode != Mode::Bypassed && self.holds_for_wlan();
@@ -362,7 +361,7 @@ impl<P: Send + 'static> Manager<P> {
             domain.pacer.on_served(domain.len() > 0);
         }
         let domain = self.domains.touch(id);
-        // Then the medium may wait for the box.
+        // The medium may be idle because of the box.
         if domain.shaped_until() > now || domain.len() == 0 || domain.quiet_until().is_some() {
             domain.pacer.on_starved();
             domain.observed.iter_mut().for_each(|observed| observed.lose());
@@ -370,7 +369,7 @@ impl<P: Send + 'static> Manager<P> {
         self.probe(now, id);
     }
 
-    /// Patience with draining has ended: everything goes out in the order of service.
+    /// The drain limit has ended: releases all packets in the order of service.
     pub(super) fn release_all(&mut self, now: Instant) {
         self.domains.ids().for_each(|id| self.release_domain(now, id));
         self.release_line(now);
@@ -421,12 +420,12 @@ impl<P: Send + 'static> Manager<P> {
         Some((held, cost))
     }
 
-    /// Sends congestion signals for standing queues, up to the next head to be served; true: it is to be marked.
+    /// Sends congestion signals for standing queues, up to the next head to be served. True: that head is to be marked.
     ///
-    /// Of a download that head is DATA, and is lost or marked. Of an upload it is an ACK (of other protocols than
-    /// TCP, whatever goes against the larger volume), and to lose that says nothing, since the next one says the
-    /// same: the news goes with the DATA of the upload, to its receiver, whose echo of it comes back through the
-    /// queue. An ACK at the head of a download is served. Of a conversation it is what is too much.
+    /// For a download that head is DATA, and is dropped or marked. For an upload it is an ACK (of other protocols than TCP, whatever goes
+    /// against the larger volume), whose loss signals nothing, since the next one repeats it: the signal goes with the upload's next DATA
+    /// to their receiver, whose echo comes back through the queue. An ACK at the head of a download is served. In a conversation the
+    /// excess packets are dropped.
     pub(super) fn signal_senders(&mut self, now: Instant, id: DomainId) -> bool {
         loop {
             let flows = &self.flows;
@@ -449,7 +448,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// What is released without being held changes what its connection has sent all the same. Its cost.
+    /// Accounts for a release, also of a packet that was not held. Returns its cost.
     pub(super) fn account_release(&mut self, now: Instant, held: &Held<P>) -> PacketCost {
         let flow = self.flows.get_mut(held.flow);
         flow.released += held.ip_len;
@@ -460,7 +459,7 @@ impl<P: Send + 'static> Manager<P> {
         cost
     }
 
-    /// From now on it stands in the access point, until something is heard that answers it or what follows it.
+    /// Counts the packet as backlog of the access point until it, or a later packet of its flow, is acknowledged.
     fn note_standing(&mut self, now: Instant, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
         self.charge(held, cost);
         let flow = self.flows.get_mut(held.flow);
@@ -511,20 +510,20 @@ impl<P: Send + 'static> Manager<P> {
         note_for_probes(domain, now, station, airtime.paced, completion);
     }
 
-    /// A station that has taken more than was paid for pays with its turns.
+    /// Charges a station in debt with its turns.
     fn pay_debt(&mut self, id: FlowId, cost: &PacketCost, rate: PhyRate) {
         let airtime = self.model_of(id).airtime(cost, rate);
         let flow = self.flows.get(id);
         let paid = self.stations.get_mut(flow.station).pay(flow.own_address(), airtime);
         if let Some(leaf) = flow.leaf.filter(|_| paid > Span::ZERO && airtime > Span::ZERO) {
-            // At the price of what was released.
+            // At the rate of the released packet.
             let bits = u128::from(cost.bits()) * u128::from(paid.as_nanos()) / u128::from(airtime.as_nanos());
             self.domains.touch(flow.domain).queues.charge_station(leaf, u64::try_from(bits).unwrap_or(u64::MAX), paid);
         }
     }
 
-    /// Nobody will acknowledge a packet without data, so that its release is all that is ever seen of it; nor is it
-    /// known of other protocols than TCP who does.
+    /// Counts a packet as crossed at its release, if its acknowledgment would not show that: one without data, or of another protocol than
+    /// TCP.
     fn note_unanswered(&mut self, held: &Held<P>, cost: &PacketCost, rate: PhyRate) {
         if held.tcp.as_ref().is_none_or(|tcp| tcp.payload == Bytes::ZERO) {
             let own = PacketCost::alone(cost.0[0]);

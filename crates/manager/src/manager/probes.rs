@@ -1,4 +1,4 @@
-//! Asks stations for answers where the traffic gives none, and takes the answers.
+//! Sends probes to stations where the traffic shows no completions, and handles the replies.
 
 use core::net::IpAddr;
 
@@ -18,7 +18,7 @@ use crate::stations::neighbours::Address;
 use crate::{Config, Mode, Output};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Sends a probe in a domain where one is due.
+    /// Sends a probe in a domain if one is due.
     pub(super) fn probe(&mut self, now: Instant, id: DomainId) {
         let domain = &self.domains[id];
         let Some(probes) = &domain.probes else { return };
@@ -33,8 +33,8 @@ impl<P: Send + 'static> Manager<P> {
         self.send_probe(now, id, station, target);
     }
 
-    /// The station with this MAC address, and the address that it can be asked for. Of version 4 if it has one, of version 6 a local
-    /// one if it has that, since it is sure to be on the link.
+    /// The station with this MAC address, and the address to probe: version 4 if it has one, of version 6 a link-local one if it has one,
+    /// since that is on the link for certain.
     fn probe_target(&self, mac: MacAddr, domain: DomainId) -> Option<(StationId, Address)> {
         let id = self.stations.known(mac)?;
         let station = self.stations.get(id);
@@ -43,7 +43,7 @@ impl<P: Send + 'static> Manager<P> {
             IpAddr::V6(address) if address.is_unicast_link_local() => 1,
             IpAddr::V6(_) => 2,
         };
-        // The type of an outer tag is not known here, and a frame with another one would not arrive.
+        // The type of an outer tag is not known here, and a frame with another type would not arrive.
         let has_one_tag = |(vlan, _): &Address| vlan.is_none_or(|vlan| vlan.inner.is_none());
         let target = station.addresses().filter(has_one_tag).min_by_key(rank)?;
         (station.is_heard && !station.is_shared && station.domain == domain).then_some((id, target))
@@ -62,7 +62,7 @@ impl<P: Send + 'static> Manager<P> {
         let mac = station.mac;
         let domain = self.domains.touch(id);
         let Some(probes) = &mut domain.probes else { return };
-        // No completion is expected of it: a station that does not answer must not delay other releases.
+        // No completion is expected: a station that does not reply must not delay other releases.
         let mark = domain.pacer.on_release(now, Outgoing::unanswered(with_answer, Some(at)), Some(&mut station.paced));
         let expected = domain.pacer.backlog();
         probes.note_sent(Sent { station: mac, target, mark, at: now, expected });
@@ -70,7 +70,7 @@ impl<P: Send + 'static> Manager<P> {
         self.outputs.push_back(Output::Probe { station: mac, vlan, address });
     }
 
-    /// Takes the answer to a probe, which ends here. Gives back what is none.
+    /// Handles the reply to a probe, which ends here. Gives back any other packet.
     pub(super) fn take_probe_answer(&mut self, now: Instant, packet: P, meta: &PacketMeta) -> Option<P> {
         let source = self.config.probes.and_then(|probes| probes.source);
         if meta.ingress != Port::Wlan || source != Some(meta.dst) {
@@ -105,7 +105,7 @@ impl<P: Send + 'static> Manager<P> {
         None
     }
 
-    /// Takes another configuration over.
+    /// Applies another configuration.
     pub(super) fn reconfigure_probes(&mut self, config: &Config, now: Instant) {
         for domain in self.domains.iter_mut() {
             match (&mut domain.probes, config.probe()) {
@@ -116,7 +116,7 @@ impl<P: Send + 'static> Manager<P> {
     }
 }
 
-/// A packet of a station was released that takes this medium time, as the pacer counts it.
+/// Notes a release to a station, of this medium time as the pacer counts it.
 pub(super) fn note_for_probes<P>(
     domain: &mut Domain<P>,
     now: Instant,

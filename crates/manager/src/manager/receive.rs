@@ -1,4 +1,4 @@
-//! Control at the receiver, on the way of packets: see `receiver`.
+//! Receiver control on the path of packets: see `receiver`.
 
 use alloc::vec::Vec;
 
@@ -14,13 +14,13 @@ use crate::receiver::Steered;
 use crate::receiver::steering::Steering;
 use crate::{Counter, Mode, Output, ReceiverConfig, ReceiverReport};
 
-/// A flow that was not used for so long shares no buffer.
+/// Idle time after which a flow no longer counts as sharing a buffer.
 const UNUSED: Span = Span::from_secs(10);
-/// No more flows are counted than this: the share of one of so many is a segment whatever the buffer.
+/// Flows counted, at most: the share of one of so many is a segment, whatever the buffer.
 const MOST_COUNTED: usize = 4096;
 
 impl<P: Send + 'static> Manager<P> {
-    /// The control, where it is in force.
+    /// The settings of receiver control, while it is in force.
     const fn receiver_config(&self) -> Option<ReceiverConfig> {
         match self.mode {
             Mode::Inserted => self.config.receiver,
@@ -28,7 +28,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Evaluates a TCP packet from the WLAN for the access point's backlog.
+    /// Measures the access point's queueing by a TCP packet from the WLAN.
     pub(super) fn time_answer(&mut self, now: Instant, arrived: &Arrived<P>, tcp: &TcpMeta) {
         if !tcp.flags.contains(TcpFlags::ACK) {
             return;
@@ -48,7 +48,7 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.touch(domain).receiver.steering.note_sample(now, took, own, config.aim());
     }
 
-    /// A segment comes from the WLAN: how long what it answers took to the station and back.
+    /// Times the round trip over the WLAN of what a segment from there acknowledges.
     fn time_wlan(&mut self, now: Instant, id: FlowId, tcp: &TcpMeta) {
         let next =
             |this: &mut Self| this.flows.get_mut(id).watched.seen_so_far()?.stopwatch.come_from_station(now, tcp);
@@ -60,7 +60,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A packet comes from the wire: how long what it answers was beyond that port.
+    /// Times the round trip beyond the wire port of what a packet from there answers.
     pub(super) fn time_internet(&mut self, now: Instant, held: &Held<P>) {
         let id = held.flow;
         let watched = &mut self.flows.get_mut(id).watched;
@@ -80,7 +80,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A packet leaves: it may be timed to its answer.
+    /// A packet leaves: starts timing it to its answer.
     fn time_release(&mut self, now: Instant, held: &Held<P>, port: Port) {
         let flow = self.flows.get_mut(held.flow);
         let watched = &mut flow.watched;
@@ -98,8 +98,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A packet from the WLAN goes on, or waits: an ACK of a download for its time, others behind what is held of
-    /// their flow. What has come while nothing was downloaded yet, as the last ACK of a handshake, does not wait.
+    /// Sends or holds a packet from the WLAN: an ACK of a download for its delay, others behind the held packets of
+    /// their flow. Packets before the first DATA of a download, as the last ACK of a handshake, are not held.
     pub(super) fn delay_or_leave(&mut self, now: Instant, held: Held<P>) {
         let law = self.receiver_config().and_then(|config| config.delay);
         let flow = self.flows.get(held.flow);
@@ -113,7 +113,7 @@ impl<P: Send + 'static> Manager<P> {
         }
         let full = self.config.held_limit.is_some_and(|limit| self.held() >= limit as usize);
         if full {
-            // Where there is no room for another one, the first goes before its time.
+            // Without room for another packet, the first one leaves before its time.
             match self.receiver.line.pop(Instant::MAX) {
                 Some(first) => self.leave_line(now, first),
                 None => return self.leave_by_wire(now, held),
@@ -124,14 +124,14 @@ impl<P: Send + 'static> Manager<P> {
         self.receiver.line.push(due, held, line);
     }
 
-    /// Lets go what has been held for its time.
+    /// Sends packets whose delay has ended.
     pub(super) fn serve_line(&mut self, now: Instant) {
         while let Some(held) = self.receiver.line.pop(now) {
             self.leave_line(now, held);
         }
     }
 
-    /// Patience with draining has ended.
+    /// The drain limit has ended: sends all held packets.
     pub(super) fn release_line(&mut self, now: Instant) {
         while let Some(held) = self.receiver.line.pop(Instant::MAX) {
             self.leave_line(now, held);
@@ -144,12 +144,12 @@ impl<P: Send + 'static> Manager<P> {
         self.leave_by_wire(now, held);
     }
 
-    /// Packets held, whatever for.
+    /// Packets held, for any reason.
     pub(super) fn held(&self) -> usize {
         self.held_for_wlan() + self.held_beside()
     }
 
-    /// Sends a packet of a flow, with its window lowered if the control says so.
+    /// Sends a packet of a flow, with a lowered window if receiver control requires it.
     pub(super) fn send(&mut self, now: Instant, held: Held<P>, port: Port) {
         self.note_speech(now, &held, port);
         if let Some(tcp) = held.tcp.as_ref().filter(|tcp| port == Port::Wlan && tcp.payload > Bytes::ZERO) {
@@ -179,25 +179,25 @@ impl<P: Send + 'static> Manager<P> {
         window
     }
 
-    /// A packet goes out.
+    /// Hands out a packet to be sent.
     pub(super) fn output(&mut self, packet: P, port: Port, edits: Edits) {
         self.counters[Counter::Marked] += u64::from(edits.congestion);
         self.counters.released += 1;
         self.outputs.push_back(Output::Release { packet, port, edits });
     }
 
-    /// The control has come into force: nothing is known of what was offered meanwhile.
+    /// Receiver control begins: earlier offers of windows are unknown.
     pub(super) fn begin_receiver(&mut self, now: Instant) {
         self.receiver.session = self.receiver.session.wrapping_add(1);
         self.steer_anew(now);
     }
 
-    /// Another law.
+    /// Restarts the closed loops under another law.
     pub(super) fn steer_anew(&mut self, now: Instant) {
         self.domains.iter_mut().for_each(|domain| domain.receiver.steering = Steering::new(now));
     }
 
-    /// From time to time: counts who shares the access points' buffers.
+    /// Periodically counts the flows that share the access points' buffers.
     pub(super) fn count_receivers(&mut self, now: Instant) {
         if self.config.receiver.is_none() {
             return;
@@ -214,7 +214,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Of one medium.
+    /// The report of one domain.
     pub(super) fn report_steered(&self, steered: &Steered) -> Option<ReceiverReport> {
         let config = self.config.receiver?;
         Some(ReceiverReport {
@@ -227,7 +227,7 @@ impl<P: Send + 'static> Manager<P> {
         })
     }
 
-    /// Of all of them: of windows the smallest, of times the longest, where anybody is.
+    /// The report of all domains in use: the smallest window, the longest times.
     pub(super) fn report_receiver(&self) -> Option<ReceiverReport> {
         let held = self.receiver.line.len() as u64;
         if self.config.receiver.is_none() && held == 0 {

@@ -1,4 +1,4 @@
-//! Passes telemetry reports about stations on to the queues.
+//! Handles telemetry reports about stations, and passes their results on to the queues.
 
 use alloc::boxed::Box;
 
@@ -26,7 +26,7 @@ impl<P: Send + 'static> Manager<P> {
         self.serve(now);
     }
 
-    /// To a discipline that knows channels by it.
+    /// Passes the signal on to a channel-aware discipline.
     fn pass_signal_on(&mut self, now: Instant, id: StationId, report: &RateReport) {
         let station = self.stations.get(id);
         let Some(signal) = report.signal_dbm.and_then(|_| station.signal(now)) else { return };
@@ -38,7 +38,7 @@ impl<P: Send + 'static> Manager<P> {
 
     /// At the end of an interval: compares reports with the traffic, and forgets expired ones.
     pub(super) fn check_reports(&mut self, now: Instant, elapsed: Span) {
-        // Where packets are released without regard to the medium, what is released has not crossed it.
+        // Where releases do not follow completions, released packets may not have crossed the medium yet.
         let released_as_it_crosses = self.mode == Mode::Inserted && self.config.controller.follows_completions();
         let outputs = &mut self.outputs;
         let shares = self.domains.iter_mut().map(|domain| &mut domain.shares).collect();
@@ -58,7 +58,7 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.ids().for_each(|id| self.note_measures(id));
     }
 
-    /// Measured costs of a domain have changed: so may the rates of stations that nobody reports.
+    /// Infers the rates of unreported stations after a change of a domain's measured costs.
     pub(super) fn infer_rates(&mut self, now: Instant, id: DomainId) {
         self.note_measures(id);
         if !self.config.infer_rates {
@@ -73,7 +73,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Tells the estimator in what releases are counted from now on.
+    /// Sets the units in which the estimator counts releases.
     fn note_measures(&mut self, id: DomainId) {
         let (stations, models) = (&self.stations, &self.models);
         if let Some(observed) = &mut self.domains.touch(id).observed {
@@ -92,8 +92,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Runs the estimator if reports distinguish the stations, or nobody reports the rates of some of several, and the tree
-    /// decides the order.
+    /// Runs the estimator if reports distinguish the stations, or some of several are unreported, and the tree decides
+    /// the order.
     fn estimate_where_needed(&mut self, released_as_it_crosses: bool) {
         let domains = self.domains.iter().count();
         let mut matters = self.stations.reports_matter(domains, &self.models);

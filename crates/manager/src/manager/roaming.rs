@@ -35,7 +35,7 @@ impl<P: Send + 'static> Manager<P> {
             self.place_anew(now);
         }
         let station = self.stations.get_mut(id);
-        // Sources say the same again and again.
+        // Sources repeat their reports.
         let before = core::mem::replace(&mut station.reported_place, place);
         if before != place && !station.is_seen {
             let found = place.and_then(|place| self.access_points.find(place));
@@ -89,7 +89,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A station is on another medium from now on, with what is held for it.
+    /// Moves a station to another contention domain, with its held packets.
     fn move_to(&mut self, now: Instant, id: StationId, domain: DomainId) {
         let before = self.stations.get(id).domain;
         if before == domain {
@@ -109,8 +109,8 @@ impl<P: Send + 'static> Manager<P> {
         self.ask_calls_again(id);
     }
 
-    /// Moves what a flow holds for the WLAN to its present queue, in order: to that of another medium, or of another
-    /// place in the policy.
+    /// Moves a flow's packets that are held for the WLAN to its present queue, in order: in another contention domain, or at another place
+    /// in the policy.
     pub(super) fn move_held(&mut self, now: Instant, id: FlowId, to: DomainId) {
         let flow = self.flows.get_mut(id);
         let from = core::mem::replace(&mut flow.domain, to);
@@ -128,7 +128,7 @@ impl<P: Send + 'static> Manager<P> {
         held.into_iter().for_each(|held| self.domains.touch(to).queues.push(leaf, held, now));
     }
 
-    /// The first packet of a busy period is about to come.
+    /// Notes that the first packet of a busy period is about to come.
     pub(super) fn wake(&mut self, now: Instant, id: DomainId) {
         let domain = self.domains.touch(id);
         if domain.queues.is_empty() && domain.pacer.on_busy(now) && self.free_at(id) <= now {
@@ -136,8 +136,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes over other access points; `moved`: stations are in other domains by them. What waits is taken out in the
-    /// order of service, where media or who is on them have changed, and is to be held again.
+    /// Applies other access points; `moved`: stations change their domains. Where domains or their stations have changed, takes out the
+    /// waiting packets in the order of service, to be held again.
     pub(super) fn rebuild_domains(&mut self, config: &Config, now: Instant, moved: bool) -> Vec<Held<P>> {
         let same = self.access_points.domains().eq(self.domains.iter().map(|domain| domain.name));
         if same && !moved {
@@ -146,7 +146,7 @@ impl<P: Send + 'static> Manager<P> {
         self.release_groups(now);
         let held = self.domains.ids().flat_map(|id| self.take_held(now, id)).collect();
         if !same {
-            // Nobody knows any more which releases the answers that are still to come are of.
+            // It is unknown now to which releases later acknowledgments belong.
             self.flows.ids().for_each(|id| self.flows.get_mut(id).answers.forget());
             let mut old: Vec<Option<Domain<P>>> = self.domains.take().into_iter().map(Some).collect();
             let mut renewed = Vec::new();
@@ -161,7 +161,7 @@ impl<P: Send + 'static> Manager<P> {
         held
     }
 
-    /// Takes all that waits out of a domain, in the order of service.
+    /// Takes all waiting packets out of a domain, in the order of service.
     fn take_held(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
         let mut taken = self.drain_discipline(now, id);
         let domain = self.domains.touch(id);
@@ -174,7 +174,7 @@ impl<P: Send + 'static> Manager<P> {
         taken
     }
 
-    /// Without what follows from the stations.
+    /// Reports of the domains, without the values that follow from stations.
     pub(super) fn report_domains(&self, now: Instant) -> Vec<DomainReport> {
         let report = |(at, domain): (usize, &Domain<P>)| DomainReport {
             name: domain.name,
@@ -195,22 +195,22 @@ impl<P: Send + 'static> Manager<P> {
     }
 }
 
-/// Media.
+/// Contention domains.
 impl<P: Send + 'static> Manager<P> {
-    /// The medium that a flow waits for: that of the access point whose VLAN its frames are in, or else its station's. So a frame in
-    /// another VLAN does not take along what its station has here.
+    /// The contention domain for which a flow waits: that of the access point whose VLAN its frames are in, or else its station's. So a
+    /// frame in another VLAN does not move the packets that its station has here.
     pub(super) fn domain_of_flow(&self, key: &Key, of_station: DomainId) -> DomainId {
         self.access_points.of_frame(key.vlan).map_or(of_station, |(_, domain)| domain)
     }
 
-    /// Where a packet that is not held is charged: with its station, or with the access point whose VLAN it is in.
+    /// The domain in which a packet that is not held is charged: that of its station, or of the access point whose VLAN it is in.
     pub(super) fn domain_of(&self, station: Option<StationId>, meta: &PacketMeta) -> DomainId {
         let of_station = station.map(|id| self.stations.get(id).domain);
         let of_frame = || self.access_points.of_frame(meta.vlan).map(|(_, domain)| domain);
         of_station.or_else(of_frame).unwrap_or(DomainId::DEFAULT)
     }
 
-    /// Nothing is to be done in any domain before its deadline.
+    /// Marks all domains as served until their deadlines.
     pub(super) fn settle_domains(&mut self) {
         while let Some(id) = self.domains.next_touched() {
             let due = self.due(id);

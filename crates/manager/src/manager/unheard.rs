@@ -15,7 +15,7 @@ use crate::Event;
 use crate::ids::{FlowId, StationId};
 
 impl<P: Send + 'static> Manager<P> {
-    /// The station that a frame has come from. `None`: there are too many that must stay.
+    /// The station that sent a frame. `None`: the table is full of stations that must stay.
     pub(super) fn heard_station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
         let known = self.stations.seen(mac, now);
         if known.is_none() {
@@ -26,12 +26,12 @@ impl<P: Send + 'static> Manager<P> {
         Some(id)
     }
 
-    /// The station that an observation names. `None`: there are too many.
+    /// The station that an observation names. `None`: the table is full.
     pub(super) fn named_station(&mut self, now: Instant, mac: MacAddr) -> Option<StationId> {
         self.stations.seen(mac, now).or_else(|| self.learn_station(now, mac))
     }
 
-    /// The station that a frame from the wire is for, or what unheard stations share.
+    /// The station that a frame from the wire is addressed to, or the shared entry of unheard stations.
     pub(super) fn station_toward(&mut self, now: Instant, mac: MacAddr, meta: &PacketMeta) -> StationId {
         self.stations.seen(mac, now).unwrap_or_else(|| {
             let domain = self.domain_of(None, meta);
@@ -45,7 +45,7 @@ impl<P: Send + 'static> Manager<P> {
         Some(id)
     }
 
-    /// A station is new: what was held for its address is its own.
+    /// Gives a new station the packets that were held for its address.
     pub(super) fn note_learned(&mut self, now: Instant, id: StationId, mac: MacAddr) {
         self.tell(Event::StationLearned(mac));
         let domain = self.stations.get(id).domain;
@@ -62,7 +62,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Forgets a station. What is held for it is as good as that of one that was never heard, until it is heard again.
+    /// Forgets a station. Its held packets belong to the unheard stations until it is heard again.
     fn evict_station(&mut self, now: Instant, id: StationId) {
         self.forget_calls(now, id);
         let station = self.stations.get(id);

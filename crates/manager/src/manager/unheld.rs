@@ -1,7 +1,7 @@
-//! What passes the queues: control packets within their budget, and frames to groups within their share.
+//! Packets that pass the queues: control packets within their budget, and frames to groups within their share.
 //!
-//! See `control_budget` and `groups` for the limits. What a budget does not admit is treated as data: of one station, it waits in
-//! a flow like any other packet; to a group, it waits for the group's share. While nothing is managed all passes at once.
+//! See `control_budget` and `groups` for the limits. A packet beyond its budget is treated as data: to one station, it waits in a flow
+//! like any other packet; to a group, it waits for the group's share. While nothing is managed everything passes at once.
 
 use evenair_packet::{Edits, PacketMeta, Port};
 use evenair_units::{Bytes, Instant, Span};
@@ -16,13 +16,13 @@ use crate::packet_cost::{PacketCost, Packets};
 use crate::{Counter, DropReason, Event, Mode, Output};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Packets wait here, and what passes is limited.
+    /// Whether packets are held, and passing ones limited.
     fn is_managed(&self) -> bool {
         self.mode != Mode::Bypassed && self.config.controller.holds()
     }
 
-    /// Whether a control packet of one station passes at once. One behind held packets of its own flow does not, since nothing
-    /// in a flow overtakes.
+    /// Whether a control packet of one station passes at once. One behind held packets of its own flow does not, since packets of a flow
+    /// do not overtake each other.
     pub(super) fn passes_as_control(
         &mut self,
         now: Instant,
@@ -41,7 +41,7 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.touch(id).control.admit(now, meta.src, meta.dst, airtime)
     }
 
-    /// Airtime of a packet that is no part of an aggregate, from or to a station.
+    /// Airtime of a packet outside of an aggregate, from or to a station.
     fn airtime_alone(&self, meta: &PacketMeta, station: Option<StationId>) -> Span {
         let model = &self.models[self.domain_of(station, meta)];
         let rate = station.map(|id| self.stations.get(id).rate);
@@ -49,7 +49,7 @@ impl<P: Send + 'static> Manager<P> {
         model.airtime(&PacketCost::alone(Packets::one(meta.ip_len())), rate)
     }
 
-    /// The table of flows is full: a packet toward the WLAN is dropped as at a full queue, any other passes.
+    /// Handles a packet for which the table of flows has no room: toward the WLAN it is dropped as at a full queue, any other passes.
     pub(super) fn handle_untracked(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         if meta.ingress == Port::Wlan || !self.is_managed() {
             return self.pass(now, packet, meta);
@@ -58,7 +58,7 @@ impl<P: Send + 'static> Manager<P> {
         self.outputs.push_back(Output::Drop { packet, reason: DropReason::QueueFull });
     }
 
-    /// Lets a packet pass that is not held, and charges what it takes of the medium.
+    /// Lets a packet pass, and charges its airtime.
     pub(super) fn pass(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         let managed = self.is_managed();
         let ip_len = meta.ip_len();
@@ -118,7 +118,7 @@ impl<P: Send + 'static> Manager<P> {
 
 /// Frames to groups on the WLAN.
 impl<P: Send + 'static> Manager<P> {
-    /// A frame to a group has come from the wire.
+    /// Handles a frame to a group from the wire.
     pub(super) fn handle_group(&mut self, now: Instant, packet: P, meta: &PacketMeta) {
         let id = self.domain_of(None, meta);
         let is_of_domain = self.access_points.of_frame(meta.vlan).is_some();
@@ -166,7 +166,7 @@ impl<P: Send + 'static> Manager<P> {
         self.output(frame.packet, Port::Wlan, Edits::NONE);
     }
 
-    /// A frame to a group takes its airtime of this domain, or of all.
+    /// Counts the airtime of a frame to a group: in this domain, or in all.
     fn note_group_sent(&mut self, now: Instant, id: DomainId, is_of_domain: bool, ip_len: Bytes) {
         let managed = self.is_managed();
         let airtime = self.models[id].broadcast_airtime(ip_len);
@@ -176,7 +176,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Sends what waits for its group's share and is due.
+    /// Sends waiting frames to groups that are due.
     pub(super) fn serve_groups(&mut self, now: Instant) {
         if self.waiting_groups.is_empty() {
             return;
@@ -192,7 +192,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Patience with draining has ended, or the domains are about to change: all that waits goes.
+    /// Sends all waiting frames to groups: the drain limit has ended, or the domains are about to change.
     pub(super) fn release_groups(&mut self, now: Instant) {
         for id in core::mem::take(&mut self.waiting_groups) {
             while let Some(frame) = self.domains.touch(id).groups.pop_any() {
@@ -202,18 +202,18 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// When the next frame that waits for its group's share may go.
+    /// When the next waiting frame to a group may go.
     pub(super) fn groups_due(&self) -> Option<Instant> {
         let shares = self.config.group_share;
         self.waiting_groups.iter().filter_map(|&id| self.domains[id].groups.due(shares)).min()
     }
 
-    /// Frames that wait for their group's share.
+    /// Frames to groups that wait for their share.
     pub(super) fn held_for_groups(&self) -> usize {
         self.waiting_groups.iter().map(|&id| self.domains[id].groups.len()).sum()
     }
 
-    /// From time to time: forgets budgets that are whole again, and memberships that have ended.
+    /// Periodically forgets unused budgets, and memberships that have ended.
     pub(super) fn expire_unheld(&mut self, now: Instant) {
         for domain in self.domains.iter_mut() {
             domain.control.expire(now);

@@ -15,7 +15,7 @@ use crate::queues::Queues;
 use crate::queues::discipline::Disciplined;
 use crate::{Config, Event, Mode, Output};
 
-/// From time to time.
+/// Periodic work.
 impl<P: Send + 'static> Manager<P> {
     pub(super) fn tick(&mut self, now: Instant) {
         let before = self.rates();
@@ -44,8 +44,8 @@ impl<P: Send + 'static> Manager<P> {
         self.expire_unheld(now);
     }
 
-    /// An interval of a domain has ended, which was so long; `said`: what is said of the rates of stations that are in
-    /// use there.
+    /// Ends an interval of a domain: evaluates its service rate and the guard. `said`: which rates of the stations in use are known.
+    /// Returns the length of the interval.
     fn judge_rate(&mut self, now: Instant, id: DomainId, said: RatesSaid, confirmed: Confirmed) -> Span {
         let usual = self.usual_speed(id, said == RatesSaid::NotAll);
         let domain = self.domains.touch(id);
@@ -66,9 +66,9 @@ impl<P: Send + 'static> Manager<P> {
         elapsed
     }
 
-    /// How fast the medium of a domain is taken to be where nothing can be learned of it: as fast as said, or where nobody has
-    /// said at which rate a station is, as fast as if it were at the highest. A box that is wrong then is of no use
-    /// to a slow station, but does not slow down a fast one.
+    /// The speed that is assumed of a domain's medium where nothing is measured, relative to the airtime model: one, or where some
+    /// station's rate is unknown, the speed that it would have at the highest rate. If that is wrong, the box does not help a slow
+    /// station, but does not slow down a fast one either.
     fn usual_speed(&self, id: DomainId, unsure: bool) -> Ratio {
         const FULL_SIZE: Bytes = Bytes(1500);
         let model = &self.models[id];
@@ -77,12 +77,12 @@ impl<P: Send + 'static> Manager<P> {
         if unsure { Ratio { numerator: usual, denominator } } else { Ratio::ONE }
     }
 
-    /// Reports unresponsive senders over their share, and takes them into account.
+    /// Reports unresponsive senders over their share, and passes their part of the medium to the pacers.
     fn judge_stations(&mut self, elapsed: Span) {
         if self.mode == Mode::Bypassed {
             return;
         }
-        // Airtimes are believed in proportion: the interval is as long as the medium has been seen to be fast.
+        // Airtime of the model scales with the measured speed: the interval is as much airtime as the medium carries in it.
         let interval = |domain: &mut Domain<P>| {
             let Ratio { numerator, denominator } = domain.pacer.speed();
             let counted = core::mem::take(&mut domain.counted);
@@ -101,7 +101,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A station's rate or weight is another one: its queues are to have the weight that follows.
+    /// Updates the weight of a station's queues after a change of its rate or weight.
     pub(super) fn update_station(&mut self, id: StationId) {
         let station = self.stations.get(id);
         self.domains.touch(station.domain).queues.update_station(id, station);
@@ -113,7 +113,7 @@ impl<P: Send + 'static> Manager<P> {
         self.tell_rate(before);
     }
 
-    /// C* of the active queues. Where there are none, the last one stands: nothing is known of who comes next.
+    /// Sets C* to that of the active queues. Without any the last value stays, since the next stations are unknown.
     fn set_capacity(&mut self, now: Instant, id: DomainId) {
         let domain = self.domains.touch(id);
         if let Some(capacity) = domain.active_capacity(&self.stations, now) {
@@ -121,7 +121,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// C and C* of all domains together.
+    /// Service rate C and capacity C* of all domains together.
     pub(super) fn rates(&self) -> (BitRate, BitRate) {
         let add = |sum: BitRate, rate: BitRate| sum + rate;
         let sum = |rate: fn(&Pacer) -> BitRate| {
@@ -137,7 +137,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Takes another configuration over. What is held stays held, in the order of service; C starts anew.
+    /// Applies another configuration. Held packets stay held, in the order of service; C starts anew.
     pub(super) fn reconfigure(&mut self, now: Instant, config: Config) {
         let before = self.rates();
         self.access_points = self.access_points.renewed(&config.access_points);

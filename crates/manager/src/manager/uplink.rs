@@ -11,14 +11,14 @@ use crate::uplink::{Kind, Limiter};
 use crate::{Config, Mode, Place, UplinkReport};
 
 impl<P: Send + 'static> Manager<P> {
-    /// The limiter of a flow's medium.
+    /// The limiter of a flow's contention domain.
     fn limiter(&mut self, flow: FlowId) -> Option<&mut Limiter> {
         self.config.uplink_limit.as_ref()?;
         let domain = self.flows.get(flow).domain;
         self.domains.touch(domain).uplink.as_deref_mut()
     }
 
-    /// A packet has come from the wire, and has not been released yet.
+    /// Notes a packet from the wire that has not been released yet.
     pub(super) fn note_for_limit(&mut self, now: Instant, flow: FlowId, tcp: Option<&TcpMeta>, ip_len: Bytes) {
         let repeated = tcp.is_some_and(|tcp| self.flows.get(flow).in_doubt.is_repeat(tcp));
         let Some(limiter) = self.limiter(flow) else { return };
@@ -29,7 +29,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// A packet has come from a station, which shows that DATA have crossed to it.
+    /// Notes a packet from a station, which shows that DATA have crossed to it.
     pub(super) fn note_acknowledged(&mut self, now: Instant, flow: FlowId, tcp: &TcpMeta, crossed: &PacketCost) {
         let acknowledges = self.flows.get_mut(flow).in_doubt.acknowledge(tcp);
         let Some(limiter) = self.limiter(flow) else { return };
@@ -46,8 +46,8 @@ impl<P: Send + 'static> Manager<P> {
         self.limiter(flow).filter(|_| inserted).is_none_or(|limiter| limiter.admits(now, ip_len, kind(tcp)))
     }
 
-    /// Other stations are on a medium: where nothing waits that tells who is active, its C* is that of all of them,
-    /// by which the limit goes.
+    /// Sets C* of a domain after a change of its stations, if no active queue gives it: to that of all its stations, by
+    /// which the limit goes.
     pub(super) fn reckon_limit(&mut self, now: Instant, id: DomainId) {
         if self.domains[id].uplink.is_none() || self.domains.touch(id).active_capacity(&self.stations, now).is_some() {
             return;
@@ -56,7 +56,7 @@ impl<P: Send + 'static> Manager<P> {
         self.domains.touch(id).pacer.on_capacity(capacity);
     }
 
-    /// The traffic is managed from now on.
+    /// Starts the limiters when the box begins to manage the traffic.
     pub(super) fn begin_limit(&mut self, now: Instant) {
         if self.config.uplink_limit.is_some() {
             let limiters = self.domains.iter_mut().filter_map(|domain| domain.uplink.as_mut());
@@ -64,7 +64,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// All are evaluated with that of the default domain: they have one interval.
+    /// When the limits are next evaluated: all domains at once, since they have one interval.
     pub(super) fn limit_deadline(&self) -> Option<Instant> {
         let limiter = self.domains[DomainId::DEFAULT].uplink.as_ref();
         limiter.filter(|_| self.mode == Mode::Inserted).map(|limiter| limiter.next())
@@ -82,8 +82,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Somebody tells what an access point has lost in all: that of one that is not known is taken for the default
-    /// medium's. Whether the observation was taken. Where nothing is limited, nobody needs it.
+    /// Handles a report of an access point's total losses; an unknown access point counts for the default domain.
+    /// Returns whether the report was accepted; without a limit it always is.
     pub(super) fn tell_losses(&mut self, access_point: MacAddr, total: u64) -> bool {
         if self.config.uplink_limit.is_none() {
             return true;
@@ -110,7 +110,7 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// Of all media on which something comes or goes, or of the only one.
+    /// The sum over all domains with traffic, or the report of the only domain.
     pub(super) fn report_limit(&self, now: Instant) -> Option<UplinkReport> {
         let alone = self.domains.iter().count() == 1;
         let of = |domain: &Domain<P>| Some(domain.uplink.as_ref()?.report(now));

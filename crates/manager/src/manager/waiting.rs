@@ -1,4 +1,4 @@
-//! What waits for the WLAN: in the policy's tree, or in a discipline in its place.
+//! Packets that wait for the WLAN: in the policy's tree, or in a discipline in its place.
 
 use alloc::vec::Vec;
 
@@ -13,12 +13,12 @@ use crate::queues::discipline::Disciplined;
 use crate::{Config, DropReason};
 
 impl<P: Send + 'static> Manager<P> {
-    /// Packets that wait for the WLAN.
+    /// Number of packets that wait for the WLAN.
     pub(super) fn held_for_wlan(&self) -> usize {
         self.domains.held()
     }
 
-    /// Holds a packet where a discipline decides.
+    /// Holds a packet in a domain with a discipline.
     pub(super) fn hold_in_discipline(&mut self, now: Instant, held: Held<P>) {
         if self.config.held_limit.is_some_and(|limit| self.held() >= limit as usize) {
             return self.discard(held.packet, held.flow, DropReason::QueueFull);
@@ -42,8 +42,8 @@ impl<P: Send + 'static> Manager<P> {
         }
     }
 
-    /// What tells a flow's packets apart. It stays while some are held, so that none passes another when the flow's
-    /// station changes.
+    /// The identity of a flow for a discipline. It does not change while packets of the flow are held, so that none
+    /// overtakes another when the flow's station changes.
     fn tags(&mut self, id: FlowId) -> Option<Tags> {
         let flow = self.flows.get_mut(id);
         let config = self.domains[flow.domain].discipline.as_ref()?.config();
@@ -51,7 +51,7 @@ impl<P: Send + 'static> Manager<P> {
             let station = flow.station.number();
             let leaf = config.leaf_of(self.stations.get(flow.station).class(), flow.direction);
             let of = self.stations.get(flow.station);
-            // Unheard stations are one flow: its number is beyond all serial numbers.
+            // Unheard stations are one flow, with a number beyond all serial numbers.
             let connection = if of.is_shared { u64::MAX - station } else { flow.serial };
             flow.tags =
                 Some(Tags { connection, flow: if config.by_station { station } else { connection }, station, leaf });
@@ -59,7 +59,7 @@ impl<P: Send + 'static> Manager<P> {
         flow.tags
     }
 
-    /// The next packet, with its cost and whether it is to be marked.
+    /// Takes the next packet, with its cost and whether it is to be CE-marked.
     pub(super) fn take_next(&mut self, now: Instant, id: DomainId) -> Option<(Held<P>, PacketCost, bool)> {
         if self.domains[id].discipline.is_none() {
             self.drop_old(now, id);
@@ -106,7 +106,7 @@ impl<P: Send + 'static> Manager<P> {
         self.discard(held.packet, held.flow, reason);
     }
 
-    /// Takes all out of the discipline, in its order.
+    /// Takes all packets out of the discipline, in its order.
     pub(super) fn drain_discipline(&mut self, now: Instant, id: DomainId) -> Vec<Held<P>> {
         let Some(discipline) = &mut self.domains.touch(id).discipline else { return Vec::new() };
         let (taken, dropped) = discipline.drain(now);
@@ -119,7 +119,7 @@ impl<P: Send + 'static> Manager<P> {
         taken
     }
 
-    /// Takes another discipline over, or none. The same one keeps what it holds and what it knows.
+    /// Replaces or removes the discipline. An unchanged one keeps its packets and state.
     pub(super) fn rebuild_discipline(&mut self, id: DomainId, config: &Config, now: Instant) {
         let same = self.domains[id].discipline.as_ref().map(Disciplined::config) == config.queue.as_deref();
         if same {
@@ -139,7 +139,7 @@ impl<P: Send + 'static> Manager<P> {
         held.into_iter().for_each(|packet| self.hold_again(now, packet));
     }
 
-    /// Holds what was held before, whatever the tree's limits say.
+    /// Holds a packet that was held before, regardless of the tree's limits.
     pub(super) fn hold_again(&mut self, now: Instant, held: Held<P>) {
         let id = self.flows.get(held.flow).domain;
         if self.domains[id].discipline.is_some() {

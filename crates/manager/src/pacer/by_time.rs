@@ -1,40 +1,40 @@
-//! How fast time alone moves the estimate of the access points' backlog: at nine tenths of the medium's speed where nothing is due, not
-//! at all while completions come, and at a small part of the speed where nothing is heard for long.
+//! How fast time alone moves the estimate of the access points' backlog: at nine tenths of the medium's speed if no acknowledgment is due,
+//! not at all while completions come, and at a small part of the speed if nothing is received for long.
 
 use evenair_units::{Instant, Span};
 
-/// For so long after a completion nothing leaves by time.
+/// Time after a completion during which nothing leaves by time.
 const PATIENCE: Span = Span::from_millis(5);
-/// Of the medium's measured speed, in hundredths, when time moves the estimate.
+/// Part of the medium's measured speed, in hundredths, at which time moves the estimate.
 pub(crate) const BY_TIME_PERCENT: u64 = 90;
-/// The same between probes, which show how long the queue really is.
+/// The same between probes, which show the real queue.
 const PROBED_PERCENT: u64 = 95;
-/// Nothing heard from the WLAN for so long, while answers are due, and time moves the estimate at so many hundredths of the
-/// speed; and for so much longer. Stations sleep for 100 to 300 ms.
+/// Silence of the WLAN while acknowledgments are due, and the part of the speed from then on, in hundredths; two stages. Stations sleep
+/// for 100 to 300 ms.
 const LOST: (Span, u64) = (Span::from_millis(50), 25);
 const DEAD: (Span, u64) = (Span::from_secs(1), 5);
 
-/// More than what divisions cut off in a few steps: a deadline lies so much behind the moment that is meant.
+/// Margin of a deadline: more than divisions cut off in a few steps.
 pub(crate) const ROUNDING: Span = Span::from_micros(1);
-/// An answer that has been due for longer says nothing about now.
+/// Age from which a due acknowledgment says nothing about now.
 pub(crate) const LONG_AGO: Span = DEAD.0;
 
-/// What was heard last.
+/// What the WLAN was last heard to do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard {
-    /// Probes show how far the queue has come.
+    /// Whether probes show how far the queue has come.
     pub(crate) is_probed: bool,
     /// The last completion, and when the WLAN was last heard.
     pub(crate) answered_at: Instant,
     pub(crate) heard: Instant,
-    /// Since when an answer has been due, as far as that is known; whether one is.
+    /// Since when an acknowledgment has been due, if that is known; whether one is due.
     pub(crate) due_since: Option<Instant>,
     pub(crate) is_due: bool,
     /// The lag of the path.
     pub(crate) lag: Span,
 }
 
-/// From when on at how many hundredths of the medium's speed time moves the estimate.
+/// Instants from which on time moves the estimate at a part of the medium's speed, in hundredths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stages([(Instant, u64); 4]);
 
@@ -52,12 +52,12 @@ impl Stages {
         Self([(Instant::ZERO, 0), (patient_until, percent), (lost, LOST.1), (dead, DEAD.1)])
     }
 
-    /// Answers are due, and nothing has been heard for long.
+    /// Whether acknowledgments are due, and nothing has been received for long.
     pub(crate) fn is_lost(&self, now: Instant) -> bool {
         now >= self.0[2].0
     }
 
-    /// How far time moves the estimate in an interval, in medium time.
+    /// Medium time by which the estimate moves in an interval.
     pub(crate) fn progress(&self, from: Instant, to: Instant) -> Span {
         let part = |(begin, end, percent): (Instant, Instant, u64)| {
             end.min(to).saturating_since(begin.max(from)).mul_div(percent, 100)
@@ -65,7 +65,7 @@ impl Stages {
         self.spans().map(part).sum()
     }
 
-    /// When time will have moved it by this much more medium time than at `from`.
+    /// When the estimate will have moved by this medium time, from `from` on.
     pub(crate) fn moved_by(&self, from: Instant, mut left: Span) -> Instant {
         for (begin, end, percent) in self.spans() {
             let begin = begin.max(from);
@@ -78,7 +78,7 @@ impl Stages {
         Instant::MAX
     }
 
-    /// Begin, end and percentage of each stage.
+    /// Start, end and percentage of each stage.
     fn spans(&self) -> impl Iterator<Item = (Instant, Instant, u64)> + '_ {
         let ends = self.0[1..].iter().map(|next| next.0).chain([Instant::MAX]);
         self.0.iter().zip(ends).map(|(&(begin, percent), end)| (begin, end, percent))

@@ -9,20 +9,20 @@ use super::controller::Controller;
 use super::rate::Charge;
 use crate::config::error::{ConfigError, not_long};
 
-/// What a pacer takes of a configuration.
+/// The settings of a pacer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacerConfig {
     pub(crate) controller: Controller,
     pub(crate) charge: Charge,
     /// The longest run of packets to one station.
     pub(crate) run: RunLimit,
-    /// The standard is one with aggregation, and the tree of queues releases runs by completions.
+    /// Whether the standard aggregates, and the tree of queues releases runs by completions.
     pub(crate) aggregates: bool,
     /// A fixed limit of the medium time in flight. `None`: the target and the lag.
     pub(crate) in_flight: Option<Span>,
-    /// Without a baseline the guard may hold nothing for a moment to measure one.
+    /// Whether the guard, without a baseline, may hold nothing for a moment to measure one.
     pub(crate) measures_at_start: bool,
-    /// How much lateness of releases is made up.
+    /// Lateness of releases that is made up.
     pub(crate) slack: Span,
 }
 
@@ -33,7 +33,7 @@ pub struct ReleaseLimits {
     /// The longest run of packets to one station before an access point that aggregates, as medium time.
     #[n(0)]
     pub run: Span,
-    /// The same in packets. `None`: as many as an aggregate of the standard has.
+    /// The longest run in packets. `None`: as many as an aggregate of the standard has.
     #[n(1)]
     pub run_frames: Option<u32>,
     /// The medium time in flight below which the next packet is released. `None`: the target and the measured lag.
@@ -57,7 +57,8 @@ impl ReleaseLimits {
         if self.run_frames == Some(0) { Err(ConfigError::RunFrames) } else { Ok(()) }
     }
 
-    /// The longest run before access points of this standard. A block acknowledgment covers 64 frames, with 802.11ax 256.
+    /// The longest run before access points of this standard, in frames and medium time. A block acknowledgment covers
+    /// 64 frames, with 802.11ax 256.
     pub(crate) fn run_limit(&self, standard: Standard) -> RunLimit {
         let usual = if standard == Standard::Dot11ax { 256 } else { 64 };
         RunLimit { time: self.run, frames: self.run_frames.unwrap_or(usual) }

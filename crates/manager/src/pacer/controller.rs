@@ -1,4 +1,4 @@
-//! The controllers: which there are, their settings, and the one place that knows all of them.
+//! The controllers and their settings. This is the only place that knows all of them.
 //!
 //! Each kind has a file below, with its settings ([`Settings`]: checks, what it paces releases by) and its law ([`Law`]: how it moves
 //! the service rate). A new kind is such a file, its `mod` line, a variant of [`Controller`] with the next number for recordings, and
@@ -19,7 +19,7 @@ use minicbor::{Decode, Encode};
 use crate::config::error::ConfigError;
 use law::{Law, Pacing, Settings};
 
-/// What decides when packets are released: completions, or a service rate C and what sets it.
+/// How releases are paced: by completions, or by a service rate C and a law that sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Controller {
     /// The published additive rule: up by `delta` while TCP's measured use of the WLAN keeps up with C, else down.
@@ -42,39 +42,39 @@ pub enum Controller {
     /// assumed rates, with as little in flight besides as carries nearly all of what more would carry.
     #[n(1)]
     Queue {
-        /// The medium time; the backlog may be one packet more, so that the medium never waits for the box.
+        /// Target of the backlog. It may be exceeded by one packet, so that the medium never waits for the box.
         #[n(0)]
         target: Span,
     },
-    /// The same: what recordings have of a version in which the two differed.
+    /// The same controller; in recordings of a version in which the two differed.
     #[n(5)]
     Knee {
         /// The medium time.
         #[n(0)]
         target: Span,
     },
-    /// A service rate that a proportional-integral law moves so that packets wait for so long in the access point:
-    /// the load that is offered to the medium is held just below the critical one.
+    /// A service rate that a proportional-integral law moves, so that packets wait for a target time in the access point: this keeps the
+    /// load offered to the medium just below the critical one.
     #[n(2)]
     Pi {
         /// Time between two evaluations.
         #[n(0)]
         interval: Span,
-        /// The mean time that packets wait, measured from the stations' acknowledgments.
+        /// Target of the mean time that packets wait in the access point, as stations' acknowledgments show it.
         #[n(1)]
         target: Span,
     },
-    /// A constant, in IP-level bits of DATA and ACKs over the WLAN per second.
+    /// A constant service rate, in IP-level bits of DATA and ACKs over the WLAN per second.
     #[n(3)]
     Fixed(#[n(0)] BitRate),
-    /// Nothing is held for the WLAN: packets pass in the order in which they come, and the queue forms in the access
-    /// point. For mechanisms that need no queue, and for comparison.
+    /// Nothing is held for the WLAN: packets pass in order of arrival, and the queue forms in the access point. For mechanisms that need
+    /// no queue, and for comparison.
     #[n(4)]
     None,
 }
 
 impl Default for Controller {
-    /// By the access point's queue, which is kept at a few milliseconds.
+    /// The default controller, with its target of a few milliseconds of backlog.
     fn default() -> Self {
         Self::Queue { target: Span::from_millis(3) }
     }
@@ -88,11 +88,11 @@ impl Controller {
         tolerance_permille: 30,
         start_permille: 900,
     };
-    /// The law with its usual interval, in which a slow medium answers a few packets, and its usual target, which is
-    /// a few packets of it.
+    /// The PI law with its usual interval, in which a slow medium completes a few packets, and its usual target, the time of a few such
+    /// packets.
     pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
 
-    /// Asks the settings of this kind.
+    /// Calls `ask` with the settings of this kind.
     #[inline]
     fn with<T>(self, ask: impl FnOnce(&dyn Settings) -> T) -> T {
         match self {
@@ -112,32 +112,32 @@ impl Controller {
         self.with(|settings| settings.check())
     }
 
-    /// What it paces releases by.
+    /// What paces releases.
     pub(crate) fn pacing(self) -> Pacing {
         self.with(|settings| settings.pacing())
     }
 
-    /// Packets toward the WLAN are held.
+    /// Whether packets toward the WLAN are held.
     pub(crate) fn holds(self) -> bool {
         self.pacing() != Pacing::None
     }
 
-    /// Releases follow completions, so that what is released has crossed the medium, or soon will.
+    /// Whether releases follow completions, so that released packets have crossed the medium, or soon will.
     pub(crate) fn follows_completions(self) -> bool {
         matches!(self.pacing(), Pacing::Backlog { .. })
     }
 
-    /// Packets that have waited for too long are dropped.
+    /// Whether packets that have waited for too long are dropped.
     pub(crate) fn drops_old(self) -> bool {
         self.with(|settings| settings.drops_old())
     }
 
-    /// Time between two evaluations of what crossed the WLAN.
+    /// Time between two evaluations.
     pub(crate) fn interval(self) -> Span {
         self.with(|settings| settings.interval())
     }
 
-    /// Its law, without a past.
+    /// A new instance of its law.
     pub(crate) fn law(self, now: Instant) -> Box<dyn Law> {
         self.with(|settings| settings.law(now))
     }

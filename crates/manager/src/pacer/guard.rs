@@ -1,6 +1,5 @@
-//! Harm guard: if the WLAN carries much less than without the box while packets wait in the box, the box may be the cause,
-//! because of a property of the path that it does not understand. The guard then holds nothing for a moment, and bypasses the
-//! box if that carries more.
+//! Harm guard: if the WLAN carries much less than without the box while packets wait in the box, the box may be the cause, because of a
+//! property of the path that it does not model. The guard then holds nothing for a moment, and bypasses the box if that carries more.
 //!
 //! - The *baseline* is the throughput without the box: while it is bypassed or observes, from two intervals on, or while the
 //!   guard holds nothing. An interval in which the box sees nothing is not evidence.
@@ -11,15 +10,15 @@
 //!   medium is slower than it was: a neighbour uses the channel, or the only user is far away. The present throughput is then
 //!   the baseline, and the next test is postponed, for twice as long each time, since it costs delay. If nothing at all was
 //!   carried before, the access point may have restarted: the first success then counts as a coincidence.
-//! - What stood in the access point at the insertion drains first. Until half of the stations have answered theirs, nothing is
-//!   judged, and what is carried is what the medium carries: once, that may lower the baseline, by 30 % at most. Nothing
-//!   else lowers it while the box holds packets. Up to what was carried without the box it rises again.
-//! - A box without a baseline measures one as soon as packets wait, if the operator allows it, by holding nothing for two
-//!   intervals. The intervals that follow compare with that as a test does, so that there is none: the box is on trial. A box
-//!   that may not measure holds nothing for a test if what it carries takes much less of the medium than all, by the closed form for
-//!   the stations' rates and, before access points that aggregate, their measured cost.
-//! - A box that is bypassed so is inserted again for a trial from time to time ([`Trials`]). In its first seconds there is no
-//!   test: much less than the baseline bypasses it again.
+//! - The access point's queue at the insertion drains first. Until half of the stations have acknowledged theirs, nothing is judged, and
+//!   the throughput shows what the medium carries: once, that may lower the baseline, by 30 % at most. Nothing else lowers it while the box
+//!   holds packets. It rises again, up to the throughput without the box.
+//! - A box without a baseline measures one as soon as packets wait, if the operator allows it, by holding nothing for two intervals. The
+//!   following intervals are compared with that, so that no test is needed: the box is on trial. A box that may not measure makes a test if
+//!   its traffic uses much less than the whole medium, by the closed form for the stations' rates and, before access points that aggregate,
+//!   their measured cost.
+//! - A bypassed box is inserted again for a trial from time to time ([`Trials`]). During its first seconds much less than the baseline
+//!   bypasses it again without a test.
 //!
 //! Not here: throughput of single stations. A mixture of stations that becomes slower looks like harm, and only a test shows
 //! the difference.
@@ -39,52 +38,51 @@ pub use report::{GuardReport, GuardState, GuardStep};
 
 use evenair_units::BitRate;
 
-/// The baseline is a mean over so many intervals, of a second each.
+/// Intervals of which the baseline is the mean, a second each.
 const INTERVALS: usize = 2;
-/// Less than this part of the baseline, in hundredths, is suspicious; so much of it the drain leaves at least.
+/// Part of the baseline, in hundredths, below which throughput is suspicious; a drain lowers the baseline to no less than this.
 const SUSPICIOUS_PERCENT: u64 = 70;
 /// Suspicious intervals in a row before a test: transfers that the insertion has slowed down recover within three (Reno over 50 ms
 /// at 11 Mb/s).
 const SUSPICIOUS_INTERVALS: usize = 4;
-/// Less than this part of the baseline, in hundredths, is no drain: the access point may be silent for another reason.
+/// Part of the baseline, in hundredths, below which an interval is no drain: the access point may be silent for another reason.
 const SEVERE_PERCENT: u64 = 20;
-/// Holding nothing is a remedy if it carries this much of what was carried before, in hundredths; after one interval, only if it
-/// carries this much of the baseline, too.
+/// Holding nothing is a remedy if it carries at least this part of the throughput before, in hundredths; after one interval, only if it
+/// also carries at least this part of the baseline.
 const REMEDY_PERCENT: u64 = 130;
 const BACK_PERCENT: u64 = 50;
-/// In each interval without the box this part of the baseline is forgotten: half of it in three minutes.
+/// Fraction of the baseline that is kept in each interval without the box: half is forgotten in three minutes.
 const FORGET: (u64, u64) = (255, 256);
-/// Intervals before the next test, after the first false alarm and at most.
+/// Intervals until the next test, after the first false alarm and at most.
 const PATIENCE: (u32, u32) = (60, 3_600);
-/// So many intervals of load are a trial: longer than a path takes to empty what stood in the access point
-/// while the box was bypassed.
+/// Intervals with load of a trial: longer than a path takes to empty the access point's queue from before the insertion.
 const TRIAL: usize = 10;
-/// The longest drain, in intervals: two thousand packets at 2 Mb/s are 12 s.
+/// Longest drain, in intervals: two thousand packets at 2 Mb/s take 12 s.
 const DRAIN: usize = 20;
-/// So many intervals in a row below the closed form lead to a test: transfers have reached their speed by then.
+/// Intervals in a row below the closed form before a test: transfers have reached their speed by then.
 const SLOW_INTERVALS: usize = 10;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     state: State,
-    /// What the last intervals carried, the newest one last, and how many there were since the state changed.
+    /// Throughput of the last intervals, newest last, and the number of intervals since the state changed.
     recent: [Carried; INTERVALS],
     intervals: usize,
-    /// Intervals in a row, up to the last one, in which packets waited and less was carried than the baseline, or the closed form,
-    /// allows.
+    /// Intervals in a row, up to the last one, in which packets waited and throughput was below the limit: of the baseline, of the closed
+    /// form.
     below: usize,
     slow: usize,
-    /// What was carried without the box, and what the medium can carry of that now; zero where that is not known.
+    /// Throughput without the box, and the baseline: what the medium can carry of that now. Zero if unknown.
     without: Carried,
     baseline: Carried,
-    /// What was carried before the last test.
+    /// Throughput before the last test.
     suspicious: Carried,
-    /// Holding nothing has helped after nothing at all was carried, which may have been a coincidence.
+    /// Whether holding nothing has helped after an interval without any throughput, which may have been a coincidence.
     coincidence: bool,
-    /// No test for so many intervals; after the next false alarm for so many.
+    /// Intervals until a test is allowed, and the wait after the next false alarm.
     wait: u32,
     patience: u32,
-    /// The box has been inserted for a trial, of which so many intervals are still to come.
+    /// Remaining intervals of a trial after the box was inserted.
     trial: usize,
     drain: Drain,
 }
@@ -98,10 +96,10 @@ enum State {
     Measuring,
 }
 
-/// The drain of what stood in the access point at the insertion.
+/// The drain of the access point's queue at the insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Drain {
-    /// For so many intervals; the most that one of them has carried.
+    /// Intervals so far, and the highest throughput of one of them.
     Since(usize, Carried),
     Over,
 }
@@ -110,13 +108,13 @@ impl Drain {
     const NEW: Self = Self::Since(0, Carried::NONE);
 }
 
-/// An interval in which the box was inserted.
+/// Measurements of an interval in which the box was inserted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval {
     pub(crate) carried: Carried,
-    /// Packets wait that the controller keeps back.
+    /// Whether packets wait that only the controller keeps back.
     pub(crate) waits: bool,
-    /// Less is put through than [`Guard::is_slow`] allows.
+    /// Whether the traffic used little of the medium ([`Guard::is_slow`]).
     pub(crate) is_slow: bool,
 }
 
@@ -139,44 +137,43 @@ impl Guard {
         }
     }
 
-    /// The box, which this guard has bypassed, is inserted for a trial.
+    /// Begins a trial: the box, which this guard had bypassed, is inserted.
     pub(crate) const fn begin_trial(&mut self) {
         self.trial = TRIAL;
         self.enter(State::Watching);
     }
 
-    /// There is no trial any more: an operator has decided.
+    /// Ends a trial because of an operator's decision.
     pub(crate) const fn end_trial(&mut self) {
         self.trial = 0;
     }
 
-    /// Whether it is still to be seen if the box may help now.
+    /// Whether the box is on trial.
     pub(crate) const fn is_on_trial(&self) -> bool {
         self.trial > 0
     }
 
-    /// Packets may be held.
+    /// Whether packets may be held.
     pub(crate) const fn holds(&self) -> bool {
         matches!(self.state, State::Watching)
     }
 
-    /// The baseline, and what was carried before the last test.
+    /// The baseline, and the throughput before the last test.
     pub(crate) const fn rates(&self) -> (BitRate, BitRate) {
         (self.baseline.rate(), self.suspicious.rate())
     }
 
-    /// What was carried in the last intervals.
+    /// The throughput of the last intervals.
     pub(crate) fn carried(&self) -> BitRate {
         self.mean().rate()
     }
 
-    /// Whether it is suspicious that the traffic used so many thousandths of the medium. In airtime, since small packets carry few bits.
+    /// Whether so small a part of the medium, in thousandths, is suspicious. In airtime, since small packets carry few bits.
     pub(crate) const fn is_slow(used_permille: u64) -> bool {
         used_permille < SUSPICIOUS_PERCENT * 10
     }
 
-    /// An interval has ended in which so much was carried, of what stood in the access point at the insertion. True: there is nothing
-    /// to judge.
+    /// Notes an interval of the drain and its throughput. True: the interval is not judged.
     pub(crate) fn note_drain(&mut self, carried: Carried) -> bool {
         let is_little = carried.is_none() || carried.is_below(SEVERE_PERCENT, self.baseline);
         let Drain::Since(intervals, most) = self.drain else { return false };
@@ -188,7 +185,7 @@ impl Guard {
         true
     }
 
-    /// What has drained has shown what the medium carries with packets waiting in the access point.
+    /// Ends the drain, whose throughput shows what the medium carries with packets waiting in the access point.
     fn end_drain(&mut self) {
         if let Drain::Since(_, most) = core::mem::replace(&mut self.drain, Drain::Over)
             && !most.is_none()
@@ -197,7 +194,7 @@ impl Guard {
         }
     }
 
-    /// An interval has ended; `measures`: without a baseline one may be measured.
+    /// Ends an interval; `measures`: a missing baseline may be measured.
     pub(crate) fn tick(&mut self, interval: Interval, measures: bool) -> Option<GuardStep> {
         self.end_drain();
         let Interval { carried, waits, is_slow } = interval;
@@ -209,7 +206,7 @@ impl Guard {
         match self.state {
             State::Watching if self.trial > 0 => {
                 self.trial -= usize::from(waits || !is_below);
-                // After an insertion the first interval is one of change.
+                // The first interval after an insertion is transitional.
                 (self.intervals > SUSPICIOUS_INTERVALS && self.below >= SUSPICIOUS_INTERVALS).then(|| self.fail_trial())
             }
             State::Watching if measures && waits && self.baseline.is_none() => {
@@ -222,8 +219,7 @@ impl Guard {
         }
     }
 
-    /// An interval without the box has ended, which carried this. Where nothing is carried, or the box sees nothing, that says
-    /// nothing.
+    /// Ends an interval without the box with this throughput. If there is none, or the box sees nothing, it is no evidence.
     pub(crate) fn note_bypassed(&mut self, carried: Carried) {
         if !self.holds() || self.is_on_trial() {
             let Self { without, baseline, patience, .. } = *self;
@@ -266,14 +262,14 @@ impl Guard {
         Some(GuardStep::Opened)
     }
 
-    /// It is as when the box was bypassed.
+    /// Returns to the state in which the box was bypassed.
     fn fail_trial(&mut self) -> GuardStep {
         let Self { without, baseline, .. } = *self;
         *self = Self { without, baseline, suspicious: self.mean(), ..Self::new() };
         GuardStep::Bypassed
     }
 
-    /// The next interval is the first one with the box, and no part of it is without.
+    /// Ends the measurement; the next interval is the first one with the box throughout.
     fn end_measuring(&mut self) -> Option<GuardStep> {
         if self.intervals >= INTERVALS {
             self.set_baseline(self.recent[0].max(self.recent[1]));
@@ -283,7 +279,7 @@ impl Guard {
         None
     }
 
-    /// The first interval of a test is one of change, but may be clear already.
+    /// Judges a test. Its first interval is transitional, but may be clear already.
     fn judge_test(&mut self) -> Option<GuardStep> {
         let last = self.recent[INTERVALS - 1];
         let is_remedy = last.reaches(REMEDY_PERCENT, self.suspicious) && !last.is_none();
@@ -302,13 +298,13 @@ impl Guard {
         }
     }
 
-    /// Holding nothing carries what was carried before.
+    /// Bypasses the box: without holding, the throughput is as before.
     fn bypass(&mut self, baseline: Carried) -> GuardStep {
         *self = Self { without: baseline, baseline, suspicious: self.suspicious, ..Self::new() };
         GuardStep::Bypassed
     }
 
-    /// It was a false alarm.
+    /// Ends a test as a false alarm.
     fn give_in(&mut self, carried: Carried) -> GuardStep {
         match self.baseline.is_none() {
             true => self.set_baseline(carried),
@@ -334,7 +330,7 @@ mod tests {
 
     const FULL: u64 = 20;
 
-    /// Ticks the guard for so many intervals with what is carried with holding and without, and gives its steps and when they were.
+    /// Ticks the guard with the throughput while holding and while not; returns its steps and their intervals.
     fn timed(
         guard: &mut Guard,
         intervals: usize,
@@ -359,13 +355,13 @@ mod tests {
         guard
     }
 
-    /// Of a station that is alone.
+    /// Throughput of a single station, in Mb/s.
     const fn mbps(rate: u64) -> Carried {
         Carried { all: rate * 1_000_000, fair: rate * 1_000_000 }
     }
 
     #[test]
-    fn as_much_as_before_is_no_harm() {
+    fn the_same_throughput_is_no_harm() {
         let mut guard = after_bypass();
         assert_eq!(run(&mut guard, 100, |_| FULL * 3 / 4), []);
         assert!(guard.holds());
@@ -377,7 +373,7 @@ mod tests {
             let steps = timed(&mut after_bypass(), 20, |holds| if holds { held } else { FULL });
             assert_eq!(steps[..2], [(4, GuardStep::Opened), (5, GuardStep::Bypassed)], "{held}");
         }
-        // The first interval of the test is one of change: it takes another one.
+        // The first interval of the test is transitional: it takes another one.
         let mut guard = after_bypass();
         assert_eq!(timed(&mut guard, 5, |_| 8), [(4, GuardStep::Opened)]);
         assert_eq!(run(&mut guard, 1, |_| FULL), [GuardStep::Bypassed]);
@@ -385,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn less_in_single_intervals_and_where_nothing_waits_is_no_harm() {
+    fn less_in_single_intervals_or_without_waiting_packets_is_no_harm() {
         let mut guard = after_bypass();
         for carried in [20, 3, 3, 3, 15, 20, 1, 14, 3, 3, 3, 20] {
             assert_eq!(run(&mut guard, 1, |_| carried), []);
@@ -395,11 +391,11 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_helps_it_goes_on_and_tries_more_and_more_seldom() {
+    fn after_false_alarms_it_keeps_holding_and_tests_ever_more_rarely() {
         let mut guard = after_bypass();
         assert_eq!(timed(&mut guard, 600, |_| 5), [(4, GuardStep::Opened), (6, GuardStep::Restored)]);
         assert_eq!(guard.rates().0, mbps(5).rate(), "that is what the medium carries");
-        // Fast and slow by turns.
+        // Fast and slow alternately.
         let mut tests = 0;
         for minute in 0..120 {
             let carried = if minute % 2 == 0 { FULL } else { 5 };
@@ -418,13 +414,13 @@ mod tests {
             assert!(!steps.contains(&GuardStep::Bypassed), "{outage}: {steps:?}");
             assert_eq!(guard.rates().0, mbps(FULL).rate(), "an outage is no measure");
         }
-        // Nothing but holding nothing helps, again and again.
+        // Only holding nothing helps, repeatedly.
         let steps = run(&mut after_bypass(), 12, |holds| if holds { 0 } else { FULL });
         assert_eq!(steps.last(), Some(&GuardStep::Bypassed), "{steps:?}");
     }
 
     #[test]
-    fn two_intervals_are_a_baseline_and_those_in_which_nothing_was_seen_are_not() {
+    fn two_intervals_with_traffic_are_a_baseline() {
         let mut guard = Guard::new();
         (0..600).for_each(|_| guard.note_bypassed(mbps(0)));
         guard.note_bypassed(mbps(FULL));
@@ -435,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_test_lowers_the_baseline_while_packets_are_held() {
+    fn only_a_test_lowers_the_baseline_while_packets_are_held() {
         let mut guard = after_bypass();
         let idle = Interval { carried: mbps(2), waits: false, is_slow: true };
         (0..3_600).for_each(|_| assert_eq!(guard.tick(idle, false), None));
@@ -444,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_baseline_one_is_measured_if_that_is_allowed() {
+    fn a_missing_baseline_is_measured_if_allowed() {
         let mut guard = Guard::new();
         let carried = |carried, waits| Interval { carried: mbps(carried), waits, is_slow: false };
         assert_eq!(guard.tick(carried(1, false), true), None, "there is no load");
@@ -452,9 +448,9 @@ mod tests {
         assert!(!guard.holds() && guard.tick(carried(8, false), true).is_none());
         assert!(!guard.holds() && guard.tick(carried(FULL, false), true).is_none());
         assert!(guard.holds() && guard.rates().0 == mbps(FULL).rate());
-        // What was measured a moment ago needs no test.
+        // What was just measured needs no test.
         assert_eq!(timed(&mut guard.clone(), 4, |_| 5), [(4, GuardStep::Bypassed)]);
-        // What comes later is tested.
+        // Later harm is tested.
         assert_eq!(run(&mut guard, TRIAL, |_| 15), []);
         let steps = timed(&mut guard, 5, |holds| if holds { 5 } else { FULL });
         assert_eq!(steps, [(4, GuardStep::Opened), (5, GuardStep::Bypassed)]);
@@ -470,18 +466,18 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_needs_no_test_to_fail_and_ends_with_ten_intervals_of_load() {
+    fn a_trial_fails_without_a_test_and_ends_after_ten_intervals_of_load() {
         let mut guard = after_bypass();
         guard.begin_trial();
         assert_eq!(run(&mut guard, SUSPICIOUS_INTERVALS, |_| 13), [], "the first interval says nothing");
         assert_eq!(run(&mut guard, 1, |_| 13), [GuardStep::Bypassed]);
         assert_eq!((guard.rates(), guard.is_on_trial()), ((mbps(FULL).rate(), mbps(13).rate()), false));
-        // As much as before; and what comes later is tested.
+        // The same throughput; later harm is tested.
         guard.begin_trial();
         assert_eq!(run(&mut guard, TRIAL, |_| 15), []);
         assert!(!guard.is_on_trial());
         assert_eq!(run(&mut guard, SUSPICIOUS_INTERVALS, |_| 5), [GuardStep::Opened]);
-        // Where nothing waits and little is carried, it is still to come.
+        // Without waiting packets and with little traffic, the trial goes on.
         let mut guard = after_bypass();
         guard.begin_trial();
         let idle = Interval { carried: mbps(1), waits: false, is_slow: true };
@@ -491,13 +487,13 @@ mod tests {
     }
 
     #[test]
-    fn while_the_access_point_drains_it_waits_and_learns_what_the_medium_carries() {
+    fn while_the_access_point_drains_nothing_is_judged_and_the_baseline_is_learned() {
         let mut guard = after_bypass();
         (0..8).for_each(|n| assert!(guard.note_drain(mbps(if n == 3 { 16 } else { 12 }))));
         assert_eq!(run(&mut guard, 50, |_| 12), []);
         // The canary: without the drain it would have made a test.
         assert_eq!(run(&mut after_bypass(), 5, |_| 12), [GuardStep::Opened]);
-        // A slow drain leaves 70 % of the baseline, once.
+        // A slow drain lowers the baseline to 70 %, once.
         let mut guard = after_bypass();
         for _ in 0..2 {
             (0..5).for_each(|_| _ = guard.note_drain(mbps(6)));
@@ -508,14 +504,14 @@ mod tests {
     }
 
     #[test]
-    fn next_to_nothing_is_no_drain_and_one_that_does_not_end_is_none() {
+    fn little_throughput_is_no_drain_and_an_endless_drain_ends() {
         let mut guard = after_bypass();
         assert!(!guard.note_drain(mbps(3)) && !guard.note_drain(mbps(0)), "it may be the box");
         assert_eq!(run(&mut guard, SUSPICIOUS_INTERVALS, |_| 3), [GuardStep::Opened]);
         assert!(!guard.note_drain(mbps(10)), "the guard is trying something");
         let mut guard = after_bypass();
         assert_eq!((0..1_000).take_while(|_| guard.note_drain(mbps(10))).count(), DRAIN);
-        // After the next insertion there may be another one.
+        // The next insertion may have a drain again.
         guard.note_bypassed(mbps(FULL));
         assert!(guard.note_drain(mbps(10)));
     }

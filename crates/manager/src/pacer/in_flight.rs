@@ -5,24 +5,24 @@
 //! may wait at another access point of the same channel, in a queue of their station, or in one of their own. So each release
 //! points to the one before it of its flow, and a completion closes that chain.
 //!
-//! What does not follow from a chain follows from the order of releases:
+//! For other releases the order of releases decides:
 //! - Releases that no acknowledgment is due to (datagrams, an ACK without timestamps, DATA whose ACK is delayed to the next one) are
 //!   taken to have left when a later release of any flow is completed. Before a FIFO access point that is right, and elsewhere it
 //!   is the best that is known.
-//! - Where an acknowledgment is due, a release that was overtaken by a completion is waited for. In a FIFO access point it has left,
-//!   and its acknowledgment is on the way, unless it was lost, or the station sleeps or has left. For how long is learned from
-//!   how late acknowledgments of overtaken releases usually are: mean and deviation, as with TCP's retransmission timer (Jacobson,
-//!   "Congestion avoidance and control", SIGCOMM 1988). After that the release is given up, and until its flow completes
-//!   something again, the flow's further releases count as ones without acknowledgments.
+//! - Where an acknowledgment is due, a release that was overtaken by a completion is waited for. In a FIFO access point it has left, and
+//!   its acknowledgment is on the way, unless it was lost, or the station sleeps or has left. The wait is learned from how late
+//!   acknowledgments of overtaken releases usually are: mean and deviation, as with TCP's retransmission timer (Jacobson, "Congestion
+//!   avoidance and control", SIGCOMM 1988). After that the release is given up, and until its flow completes something again, the flow's
+//!   further releases count as ones without acknowledgments.
 //!
-//! - Where a station answers late ([`super::lateness`]), a release to it has left once it was overtaken, or after the time that the medium
-//!   takes for all in flight up to it. Others do not wait for it, and how late it is says nothing of theirs.
+//! - Where a station acknowledges late ([`super::lateness`]), a release to it has left once it was overtaken, or after the medium time of
+//!   all in flight up to it. Others do not wait for it, and its lateness does not count for others.
 //!
-//! What went while the box held nothing stands in the access point, or in queues of stations before their acknowledgments, for as long as
-//! completions took then. Where each station has a queue of seconds before its acknowledgments, any of them is overtaken at once, and
-//! to give it up soon would be to feed a queue of seconds in the access point. So it is waited for as long as that.
+//! Packets that the bridge carried before the insertion wait in the access point, or in queues of stations before their acknowledgments,
+//! for as long as completions took then. Where each station has such a queue of seconds, each release is overtaken at once; giving it up
+//! soon would build up a queue of seconds in the access point. So it is waited for as long as completions took.
 //!
-//! The cost is constant for each release: each is closed, overtaken and removed once.
+//! The cost per release is constant: each is closed, overtaken and removed once.
 
 mod delay;
 
@@ -34,77 +34,76 @@ use evenair_units::{Instant, Span};
 use crate::ids::StationId;
 use delay::Delay;
 
-/// A release that is overtaken is waited for at first, at least and at most so long.
+/// Wait for an overtaken release: at first, at least and at most.
 const PATIENCE: Span = Span::from_millis(10);
 const PATIENT: (Span, Span) = (Span::from_millis(5), Span::from_millis(100));
-/// The same at most where all that is acknowledged is uploads, and how long that is so after another release. What a station sends for
-/// an ACK waits in its own queue, behind what it has sent before, and in any order beside others'.
+/// Longest wait where only uploads are acknowledged, and time since the last other release until that is so. DATA that a station sends for
+/// an ACK wait in its own queue, behind earlier DATA, and in any order relative to other stations'.
 const PATIENT_OF_UPLOADS: Span = Span::from_secs(1);
 const UPLOADS_ALONE: Span = Span::from_secs(1);
-/// Where no completion has shown how long datagrams stand in the access point, so much medium time of them does at most.
+/// Most medium time of datagrams in the access point at the insertion, where no completion has shown how long they wait.
 const STANDS: Span = Span::from_millis(200);
-/// How late completions are is a mean over so many.
+/// Completions over which mean and deviation of the lateness are taken, as exponential means.
 const MEAN_OF: u64 = 32;
-/// The most releases that are kept; the controller has far fewer in flight while completions come.
+/// Releases kept, at most; the controller has far fewer in flight while completions come.
 const MOST: usize = 4096;
-/// A station that has completed something within this time shows by itself what it has received.
+/// Time since its last completion within which a station's own completions show what it has received.
 const ANSWERS: Span = Span::from_secs(1);
-/// Consecutive releases to one station are one train up to this medium time.
+/// Medium time of consecutive releases to one station that form one train, at most.
 const TRAIN: Span = Span::from_millis(4);
 
-/// See the module.
+/// The releases in flight of a contention domain; see the module.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight {
-    /// The number of the oldest below, or the next one.
+    /// Number of the oldest kept release, or of the next one if none is kept.
     first: u64,
     releases: VecDeque<Release>,
-    /// The trains of these releases, the oldest one first, and the number of that one.
+    /// Trains of the kept releases, oldest first, and the number of the oldest one.
     trains: VecDeque<Train>,
     first_train: u64,
-    /// Of those that are open: medium time, number, those that an acknowledgment is due to.
+    /// Of open releases: medium time; the part to no station (groups and unknown receivers); count; those with an acknowledgment due.
     medium: Span,
-    /// Medium time of those to no station: to groups, and to unknown receivers.
     to_groups: Span,
     count: u64,
     due: u64,
-    /// Of those that are open and were overtaken.
+    /// Number of open releases that were overtaken.
     passed: u64,
-    /// All before this one are completed, closed or overtaken.
+    /// All before this number are completed, closed or overtaken.
     overtaken: u64,
-    /// Numbers of releases to stations that answer late, and when they have left by the medium's pace.
+    /// Releases to stations that acknowledge late, and when the medium will have served them.
     leaving: VecDeque<(u64, Instant)>,
-    /// How late completions are that were overtaken: mean and mean deviation.
+    /// Lateness of completions of overtaken releases: mean and mean deviation.
     lateness: (Span, Span),
-    /// When something was released last that asks for an acknowledgment and no DATA, and whether that is long ago.
+    /// The last release that elicits an acknowledgment and no DATA, and whether that was long ago.
     downloaded: Option<Instant>,
     uploads_alone: bool,
     delay: Delay,
-    /// Releases before this number went while the box held nothing. They are waited for so long at least once they are overtaken.
+    /// Releases before this number went while the box held nothing; once overtaken, they are waited for at least this long.
     carried: (u64, Span),
 }
 
-/// What releases take of the medium.
+/// Time that releases take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
-    /// By the airtime model.
+    /// Airtime by the model.
     pub(crate) believed: Span,
-    /// As measured of their stations.
+    /// Medium time, by the measured costs of their stations.
     pub(crate) medium: Span,
-    /// As it is shown of their stations.
+    /// Medium time as shown in reports.
     pub(crate) shown: Span,
 }
 
-/// What has left flight by a completion.
+/// Releases that have left flight by a completion.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completed {
-    /// Of the same station.
+    /// Releases to the same station.
     pub(crate) own: Load,
-    /// Of others, by the order of releases.
+    /// Releases to others, by the order of releases.
     pub(crate) others: Load,
-    /// The train of the release, and how many packets of its station have left.
+    /// The train of the completed release, and the number of packets to its station that have left.
     pub(crate) train: u64,
     pub(crate) packets: u32,
-    /// Medium time of what was in flight of that train before.
+    /// Medium time of that train that was in flight before.
     pub(crate) train_open: Span,
 }
 
@@ -125,10 +124,10 @@ impl AddAssign for Load {
     }
 }
 
-/// The releases of one station in a contention domain, as far as their order tells.
+/// The order of releases to one station in a contention domain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Order {
-    /// The number of its last release, and those up to which it is settled what has left.
+    /// The number of its last release, and the number below which it is decided which releases have left.
     last: Option<u64>,
     settled: u64,
     completed: Option<Instant>,
@@ -138,10 +137,10 @@ pub(crate) struct Order {
 #[derive(Clone, Copy, Debug)]
 struct Train {
     station: Option<StationId>,
-    /// Medium time of all of them, and of those that are open.
+    /// Medium time of all its releases, and of the open ones.
     medium: Span,
     open: Span,
-    /// Releases that are kept, and those in flight that an acknowledgment is due to.
+    /// Releases kept, and open ones with an acknowledgment due.
     kept: u32,
     due: u32,
 }
@@ -151,45 +150,45 @@ struct Release {
     load: Load,
     /// When it was overtaken.
     overtaken: Option<Instant>,
-    /// How many releases ago the one before it of its flow was, and of its station; zero: none.
+    /// Distance to the previous release of its flow, and of its station; zero: none.
     back: u32,
     back_of_station: u32,
     train: u64,
     state: State,
-    /// Its station answers late.
+    /// Whether its station acknowledges late.
     is_late: bool,
     unanswerable: bool,
 }
 
-/// What is to be released.
+/// A release to be added.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub(crate) load: Load,
-    /// The number of the release before it of its flow.
+    /// The number of the previous release of its flow.
     pub(crate) previous: Option<u64>,
-    /// An acknowledgment is due to it.
+    /// Whether an acknowledgment is due.
     pub(crate) due: bool,
-    /// It is of a protocol whose answers are not known.
+    /// Whether its protocol's acknowledgments are not recognised.
     pub(crate) unanswerable: bool,
-    /// Its station sends DATA for it.
+    /// Whether its station sends DATA in response.
     pub(crate) for_data: bool,
     pub(crate) station: Option<StationId>,
-    /// When it will have left by the medium's pace, where its station answers late.
+    /// When the medium will have served it, if its station acknowledges late.
     pub(crate) leaves: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In flight; `due`: an acknowledgment is due to it; `own`: what its station completes shows when it has left.
+    /// In flight; `due`: an acknowledgment is due; `own`: completions of its own station show when it has left.
     Open { due: bool, own: bool },
-    /// It counts as gone, though its flow has completed nothing since.
+    /// Counts as gone, although its flow has completed nothing since.
     Cleared,
-    /// It is complete, and so are all before it of its flow.
+    /// Completed, with all earlier ones of its flow.
     Completed,
 }
 
 impl InFlight {
-    /// The next release has this number.
+    /// Nothing in flight; the next release has this number.
     pub(crate) const fn new(next: u64) -> Self {
         Self {
             first: next,
@@ -211,27 +210,27 @@ impl InFlight {
         }
     }
 
-    /// The medium time of all releases in flight.
+    /// Medium time of all releases in flight.
     pub(crate) const fn medium(&self) -> Span {
         self.medium
     }
 
-    /// The part of it of frames to groups, and to unknown receivers.
+    /// The part of `medium` to groups and unknown receivers.
     pub(crate) const fn to_groups(&self) -> Span {
         self.to_groups
     }
 
-    /// How many there are.
+    /// Number of releases in flight.
     pub(crate) const fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many of them were overtaken, so that they have left if the access point has one queue for all.
+    /// Number of overtaken ones, which have left if the access point has one queue for all.
     pub(crate) const fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// To how many of them an acknowledgment is due.
+    /// Number of those with an acknowledgment due.
     pub(crate) const fn due(&self) -> u64 {
         self.due
     }
@@ -241,7 +240,7 @@ impl InFlight {
         self.first + self.releases.len() as u64
     }
 
-    /// The last release of each station that an acknowledgment is due to.
+    /// The last release of each station with an acknowledgment due.
     pub(crate) fn awaited(&self) -> BTreeMap<StationId, u64> {
         let awaited = |(release, number): (&Release, u64)| {
             let is_due = matches!(release.state, State::Open { due: true, .. });
@@ -251,7 +250,7 @@ impl InFlight {
         self.releases.iter().zip(self.first..).filter_map(awaited).collect()
     }
 
-    /// A release. Its number, and what is no longer kept, since there are too many.
+    /// Adds a release. Returns its number, and the load of releases dropped because there are too many.
     pub(crate) fn push(&mut self, now: Instant, departure: Departure, order: Option<&mut Order>) -> (u64, Load) {
         let mut cleared = Load::default();
         if self.releases.len() == MOST {
@@ -293,7 +292,7 @@ impl InFlight {
         (number, cleared)
     }
 
-    /// Appends a release to the newest train, or begins another one. The number of its train.
+    /// Appends a release to the newest train, or begins another one. Returns the number of its train.
     fn board(&mut self, medium: Span, due: bool, station: Option<StationId>) -> u64 {
         let joins =
             self.trains.back().is_some_and(|train| train.kept > 0 && train.station == station && train.medium < TRAIN);
@@ -308,19 +307,19 @@ impl InFlight {
         self.first_train + self.trains.len() as u64 - 1
     }
 
-    /// A completion has overtaken it, as far as it is known, or it is long ago.
+    /// Whether a completion has overtaken this release, or it is no longer kept.
     pub(crate) fn was_overtaken(&self, number: u64) -> bool {
         self.index(number).is_none_or(|at| number < self.overtaken && self.releases[at].state != State::Completed)
     }
 
-    /// This release is complete; `order`: of its station, where releases are followed by station, too.
+    /// Completes a release; `order`: of its station, where releases are followed by station, too.
     pub(crate) fn complete(&mut self, now: Instant, number: u64, order: Option<&mut Order>) -> Completed {
         self.learn_lateness(now, number);
         self.delay.note_completion(now, number);
         self.complete_late(now, number, order)
     }
 
-    /// The same of a station that answers late: how late says nothing of the others.
+    /// Completes a release to a station that acknowledges late, without learning from its lateness.
     pub(crate) fn complete_late(&mut self, now: Instant, number: u64, order: Option<&mut Order>) -> Completed {
         let mut own = Load::default();
         let mut chain = self.index(number);
@@ -343,8 +342,8 @@ impl InFlight {
         Completed { own, others, train, packets, train_open }
     }
 
-    /// Where no more acknowledgment is due to a train, the rest of it came with the release that was completed last: the
-    /// acknowledgment of an odd packet is delayed.
+    /// Once no acknowledgment is due for a train, clears the rest of it: it came with the last completed release, since the acknowledgment
+    /// of an odd packet is delayed.
     fn end_train(&mut self, number: u64, train: u64) -> Load {
         let mut cleared = Load::default();
         let Some(at) = self.index(number) else { return cleared };
@@ -360,11 +359,11 @@ impl InFlight {
         cleared
     }
 
-    /// What was released to a station before this release has left, as far as no acknowledgment is due to it.
+    /// Clears earlier releases to a station without an acknowledgment due.
     fn settle(&mut self, now: Instant, number: u64, order: &mut Order) -> Load {
         let mut cleared = Load::default();
         order.completed = Some(now);
-        // Numbers of another domain, from which it has roamed, settle nothing here.
+        // Numbers of another domain, from which it has roamed, mean nothing here.
         let settled = Some(order.settled).filter(|&settled| settled <= self.next()).unwrap_or(0);
         order.settled = settled.max(number + 1);
         let mut chain = self.index(number);
@@ -380,7 +379,7 @@ impl InFlight {
         cleared
     }
 
-    /// All releases up to this one have left, of whichever flow.
+    /// Completes all releases up to this one, of any flow.
     pub(crate) fn complete_all(&mut self, number: u64) -> Load {
         let mut cleared = Load::default();
         let until = self.index(number).map_or(0, |at| at + 1);
@@ -390,7 +389,7 @@ impl InFlight {
         cleared
     }
 
-    /// Gives up those that were overtaken too long ago.
+    /// Gives up releases that were overtaken too long ago.
     pub(crate) fn expire(&mut self, now: Instant) -> Load {
         let mut cleared = Load::default();
         while let Some(&(number, at)) = self.leaving.front()
@@ -407,13 +406,13 @@ impl InFlight {
         cleared
     }
 
-    /// When the next one is given up.
+    /// When the next release is given up.
     pub(crate) fn expires_at(&self) -> Option<Instant> {
         let leaves = self.leaving.front().map(|&(_, at)| at);
         self.given_up_at().into_iter().chain(leaves).min()
     }
 
-    /// When the oldest one is given up, if it was overtaken.
+    /// When the oldest release is given up, if it was overtaken.
     fn given_up_at(&self) -> Option<Instant> {
         let overtaken = self.releases.front()?.overtaken?;
         let (until, stood) = self.carried;
@@ -421,13 +420,13 @@ impl InFlight {
         Some(overtaken.saturating_add(self.patience().max(least)))
     }
 
-    /// How long completions took lately.
+    /// Mean time that recent completions took.
     pub(crate) const fn stood(&self) -> Span {
         self.delay.mean()
     }
 
-    /// The box begins to choose what is released. What is in flight no more: of a flood of datagrams the bridge has carried more than
-    /// any access point holds, and has let it drop the rest.
+    /// The box begins to decide what is released. Clears datagrams that cannot be in flight: of a flood the bridge has carried more than
+    /// any access point holds, and the access point has dropped the rest.
     pub(crate) fn begin(&mut self) -> Load {
         let stood = self.stood();
         self.carried = (self.next(), stood);
@@ -441,7 +440,7 @@ impl InFlight {
         cleared
     }
 
-    /// So much medium time has passed, and no acknowledgment is due to anything: what is served by that is gone.
+    /// Clears what the medium serves in this time, if no acknowledgment is due.
     pub(crate) fn serve(&mut self, served: Span) -> Load {
         let mut cleared = Load::default();
         while let Some(oldest) = self.releases.front()
@@ -454,7 +453,7 @@ impl InFlight {
         cleared
     }
 
-    /// It was given up, or cleared by the order of releases.
+    /// Whether a release was given up, or cleared by the order of releases.
     pub(crate) fn is_given_up(&self, number: u64) -> bool {
         match self.index(number) {
             Some(at) => self.releases[at].state == State::Cleared,
@@ -467,7 +466,7 @@ impl InFlight {
         (at < self.releases.len()).then_some(at)
     }
 
-    /// Takes one out of flight. What it takes of the medium if it was in flight.
+    /// Takes a release out of flight, and returns its load if it was in flight.
     fn close(&mut self, at: usize, state: State) -> Load {
         let release = &mut self.releases[at];
         let State::Open { due, .. } = core::mem::replace(&mut release.state, state) else { return Load::default() };
@@ -484,7 +483,7 @@ impl InFlight {
         release.load
     }
 
-    /// A completion of this one has overtaken all before it that are in flight.
+    /// Marks all open releases before this completed one as overtaken.
     fn overtake(&mut self, now: Instant, number: u64) -> Load {
         let mut cleared = Load::default();
         for other in self.overtaken..number {
@@ -517,7 +516,7 @@ impl InFlight {
         }
     }
 
-    /// How long one that was overtaken is waited for.
+    /// How long an overtaken release is waited for.
     fn patience(&self) -> Span {
         (self.lateness.0 + self.lateness.1 * 4).max(PATIENT.0).min(self.most_patient())
     }
@@ -530,7 +529,7 @@ impl InFlight {
         let late = match self.index(number).map(|at| self.releases[at]) {
             Some(Release { state: State::Completed, .. }) => return,
             Some(release) => release.overtaken.map_or(Span::ZERO, |overtaken| now.saturating_since(overtaken)),
-            // It was given up too soon.
+            // The release was given up too soon.
             None => self.patience() * 2,
         };
         let (mean, deviation) = self.lateness;

@@ -1,8 +1,8 @@
-//! How much has to be in flight beyond the target of backlog: as little as carries nearly all of what more would carry.
+//! Finds how much has to be in flight beyond the target of backlog: as little as carries nearly all of what more would carry.
 //!
 //! A path between the box and a station takes time that is no backlog: a driver, a mesh hop, a tunnel, answers in batches, a
 //! random delay. As much medium time as that has to be in flight in addition, or the medium waits for the box. How long it is
-//! cannot be read from single packets, since a queue in the access point looks the same. What tells them apart is throughput:
+//! cannot be read from single packets, since a queue in the access point looks the same. Throughput distinguishes them:
 //! more in flight carries more up to the *knee*, and from there on only waits for longer (Kleinrock, "Power and deterministic
 //! rules of thumb for probabilistic problems in computer communications", ICC 1979).
 //!
@@ -23,97 +23,99 @@
 
 use evenair_units::{Instant, Span};
 
-/// What is allowed at the insertion, until the first trial: as much time of the medium as packets were seen to take before, at least
-/// lately and at most this. A queue in the access point was part of that; but from too much in flight halving comes down within a
-/// second, while too little starves the medium and lets senders fall back, who take seconds to recover.
+/// Largest allowance at the insertion, in medium time. Until the first trial the allowance is the least time that recent packets took.
+/// That includes a queue in the access point; but halving corrects too large an allowance within a second, while too small a one starves
+/// the medium and makes senders reduce their windows, from which they take seconds to recover.
 const MOST_AT_INSERTION: Span = Span::from_millis(60);
-/// The same where nothing was seen, as airtime by the rates that are assumed, often the lowest ones: some ten packets.
+/// Least allowance at the insertion, and the allowance if no packet was timed, in airtime at the assumed rates, often the lowest ones:
+/// some ten packets.
 const AT_INSERTION: Span = Span::from_millis(24);
-/// The least time that packets take is that of the last one to two intervals of this length.
+/// Length of an interval: the least time that packets take is taken over the present and the last one.
 const LEAST_OVER: Span = Span::from_secs(3);
-/// The largest, as airtime likewise: 50 ms each way, with jitter and batches, on a medium that is eight times as fast as assumed.
+/// Largest allowance, in airtime: 50 ms each way, with jitter and batches, on a medium eight times as fast as assumed.
 const MOST: Span = Span::from_millis(1_200);
-/// Less than this is none, and the least step, in medium time.
+/// Allowances below LEAST count as zero; STEP is the smallest change, if a packet is not longer. Both in medium time.
 const LEAST: Span = Span::from_micros(700);
 const STEP: Span = Span::from_micros(750);
-/// Where less is carried than the best, a larger allowance that does not help is followed by so many that are twice as much larger.
+/// Larger allowances, of twice the step each, that are tried after one that did not help, while less is carried than the best.
 const REACH: u32 = 1;
-/// A window has at least so many completions, and lasts so long at least and at most.
+/// Least completions of a measurement window; its least and greatest length.
 const COMPLETIONS: u32 = 60;
 const WINDOW: (Span, Span) = (Span::from_millis(120), Span::from_millis(600));
-/// It lasts for so many times of what a packet and its answer take.
+/// Length of a window, in round trips of a packet and its acknowledgment.
 const ROUNDS: u64 = 3;
-/// Without a judgement for so long the allowance is more than is used; a trial is given up, and an allowance that was never judged
-/// halved; all is forgotten.
+/// Time without a judgement after which: starved windows are judged, since less than the allowance may be in use; a trial is given up, and
+/// an allowance that was never judged is halved; all is forgotten.
 const UNJUDGED: Span = Span::from_millis(400);
 const GIVEN_UP: Span = Span::from_secs(2);
 const FORGOTTEN: Span = Span::from_secs(10);
-/// A doubled allowance that carries so much more, in thousandths, needs no second window.
+/// Rate of a doubled allowance, in thousandths of the usual one, that needs no second window.
 const OBVIOUS: u64 = 1_250;
-/// A doubled allowance carries more, and a halved one as much, from these thousandths on.
+/// Rate, in thousandths of the usual one, from which on a doubled allowance carries more, and a halved one as much.
 const COARSE: (u64, u64) = (1_100, 940);
-/// The same of an allowance that is larger by a quarter, or smaller by a fifth, and of the best of the last seconds.
+/// The same for an allowance larger by a quarter, and one smaller by a fifth; the part of the best rate that is enough, in thousandths;
+/// and how long the best is remembered.
 const FINE: (u64, u64) = (1_025, 980);
 const ENOUGH: u64 = 970;
 const MEMORY: Span = Span::from_secs(20);
-/// Windows differ by so much at first, in thousandths: the standard deviation.
+/// Initial standard deviation of the rate between windows, in thousandths; then it is measured.
 const NOISE: u64 = 25;
-/// After so many judgements in a row without a packet to release at times, two seconds at least, an allowance that is in use is taken to be
-/// filled by the windows of senders.
+/// Judgements in a row of starved windows, two seconds at least, after which the senders' windows are taken to fill an allowance that is
+/// in use.
 const FILLED: u32 = 5;
-/// With less than this part of what is usual, in thousandths, the lag may have grown.
+/// Part of the usual rate, in thousandths, below which the lag may have grown.
 const FALLEN: u64 = 850;
 /// Windows of a fine trial.
 const FINE_WINDOWS: u64 = 8;
-/// The mean is that of so many windows.
+/// Windows of which the rate is a mean.
 const MEAN_OF: u64 = 16;
-/// Between two fine trials, at least and at most.
+/// Time between two fine trials: at least, at most.
 const WAIT: (Span, Span) = (Span::from_secs(1), Span::from_secs(16));
 
-/// See the module. Rates are nanoseconds of airtime in a second.
+/// The search for the knee; see the module. Rates are nanoseconds of airtime in a second.
 #[derive(Clone, Debug)]
 pub(crate) struct Knee {
-    /// In airtime of releases, as the airtime model has it, so that it does not change with what the medium's speed is believed to be.
+    /// In airtime by the model, so that it does not depend on the measured speed of the medium.
     allowance: Span,
     stage: Stage,
     window: Window,
-    /// What the present allowance usually carries.
+    /// Usual rate with the present allowance.
     usual: Mean,
-    /// What it has carried in the last windows, if that is much less.
+    /// Rate in the last windows, if it is much lower than usual.
     fallen: Mean,
-    /// The standard deviation of what is carried in a window, in thousandths of it, and what the last one carried.
+    /// Standard deviation of the rate of a window, in thousandths of it, and the rate of the last window.
     noise: u64,
     last: Option<u64>,
-    /// The best mean of the last seconds, and when that was.
+    /// The best mean rate of the last seconds, and when it was.
     best: (u64, Instant),
     judged: Instant,
     fine: Schedule,
-    /// What a packet and its answer take, with what waits before it; and the packet that is timed.
+    /// Mean time of a packet and its acknowledgment, with what waits before it; and the packet being timed.
     took: Span,
     timed: Option<(u64, Instant)>,
-    /// The least time lately: of this interval and the one before, and when this one began.
+    /// Least time of packets in this interval and the one before; when this one began.
     least: [Option<Span>; 2],
     least_since: Instant,
-    /// The airtime of a packet.
+    /// Airtime of a packet.
     packet: Span,
-    /// The most that was in flight in this window and the last one that was judged.
+    /// Most in flight in this window and the last judged one.
     peak: Span,
-    /// Judgements in a row of windows in which the box had nothing to release.
+    /// Starved windows judged in a row.
     starved_in_row: u32,
-    /// No smaller allowance for the reason that less is in use.
+    /// Schedule of trials of a smaller allowance because less is in use.
     unused: Schedule,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is held: what is carried, and how long packets take, is noted for the insertion.
+    /// Nothing is held; throughput and times of packets are measured for the insertion.
     Observing,
-    /// The next window shows how things were before.
+    /// The next window shows the present rate.
     Settling,
     /// The neighbourhood of the knee is to be searched.
     Unknown,
     Steady,
-    /// Another allowance is tried, instead of this one.
+    /// Another allowance is tried.
     Trial(Trial),
 }
 
@@ -126,15 +128,15 @@ struct Trial {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Twice as much; `rescue`: less than usual is carried.
+    /// Twice the allowance; `rescue`: because less than usual is carried.
     Double {
         rescue: bool,
     },
-    /// Half, or seven tenths where half was too little.
+    /// Half the allowance, or seven tenths where half was too little.
     Halve {
         last: bool,
     },
-    /// Less than was in use, where the box had nothing to release; `peak`: the most that was in flight.
+    /// Less than was in use, where the box had nothing to release; `peak`: the most in flight.
     Unused {
         peak: Span,
     },
@@ -142,22 +144,22 @@ enum Kind {
     Smaller,
 }
 
-/// The mean of so many windows.
+/// Mean rate over a number of windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mean {
     rate: u64,
     windows: u64,
 }
 
-/// A stretch of time in which it is measured what is carried.
+/// An interval in which the rate is measured.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     /// The first release with the present allowance.
     first: Option<u64>,
-    /// When one of these was first completed, and the airtime of all up to it.
+    /// The first completion of such a release, and the airtime of all releases up to it.
     began: Option<Began>,
     completions: u32,
-    /// The box had nothing to release at some time.
+    /// Whether the box had nothing to release at some time.
     starved: bool,
 }
 
@@ -168,15 +170,15 @@ struct Began {
     carried: Span,
 }
 
-/// When the next trial of a kind is; of a fine one, also which.
+/// The schedule of one kind of trials; for fine ones, also which is next.
 #[derive(Clone, Copy, Debug)]
 struct Schedule {
     next: Instant,
     wait: Span,
     is_larger: bool,
-    /// How many larger ones in a row have not helped although less was carried than the best.
+    /// Larger allowances in a row that have not helped although less was carried than the best.
     reach: u32,
-    /// A larger one could not be judged.
+    /// Whether a larger allowance could not be judged.
     is_unjudged: bool,
 }
 
@@ -199,7 +201,7 @@ impl Mean {
         self.rate = (self.rate * (self.windows - 1) + rate) / self.windows;
     }
 
-    /// Whether a rate is at least so many thousandths of it.
+    /// Whether a rate is at least this part of the mean, in thousandths.
     const fn is_reached(self, rate: u64, permille: u64) -> bool {
         rate >= self.rate / 1_000 * permille
     }
@@ -249,12 +251,12 @@ impl Knee {
         self.least[0] = Some(self.least[0].map_or(took, |least| least.min(took)));
     }
 
-    /// So much more than the target may be in flight, in airtime of releases.
+    /// The allowance: airtime in flight beyond the target.
     pub(crate) const fn get(&self) -> Span {
         self.allowance
     }
 
-    /// The same, if it is known to be needed: the lag of the path, with nothing of a queue.
+    /// The allowance if it is known to be needed: the lag of the path, without any queue.
     pub(crate) fn proven(&self) -> Span {
         match self.stage {
             Stage::Observing | Stage::Settling | Stage::Unknown => Span::ZERO,
@@ -262,12 +264,12 @@ impl Knee {
         }
     }
 
-    /// The best that was carried lately; zero: nothing is known.
+    /// The best recent rate; zero: unknown.
     pub(crate) const fn best(&self) -> u64 {
         self.best.0
     }
 
-    /// A packet that asks for an answer passes while nothing is held.
+    /// Notes a packet with an acknowledgment due that passes while nothing is held.
     pub(crate) fn note_unmanaged(&mut self, now: Instant, number: u64) {
         if self.stage != Stage::Observing {
             *self = Self { stage: Stage::Observing, ..Self::new(now) };
@@ -275,7 +277,7 @@ impl Knee {
         self.await_completion(now, number);
     }
 
-    /// A packet that asks for an answer is released; `in_flight`: the airtime of all that is.
+    /// Notes a release with an acknowledgment due; `in_flight`: airtime of all releases in flight.
     pub(crate) fn note_release(&mut self, now: Instant, number: u64, in_flight: Span) {
         if now.saturating_since(self.judged) > FORGOTTEN && self.timed.is_none() {
             (self.stage, self.usual, self.judged) = (Stage::Unknown, Mean::NONE, now);
@@ -292,12 +294,12 @@ impl Knee {
         }
     }
 
-    /// The box has nothing to release, or may not.
+    /// The box has nothing to release, or must not release.
     pub(crate) const fn starve(&mut self) {
         self.window.starved = true;
     }
 
-    /// Beside a flood nothing can be judged. What is not known to be needed is not allowed.
+    /// Gives up beside a flood, where nothing can be judged: only what is known to be needed stays allowed.
     pub(crate) fn give_up(&mut self) {
         self.starved_in_row = 0;
         match self.stage {
@@ -313,17 +315,17 @@ impl Knee {
         (self.usual, self.fallen, self.window) = (Mean::NONE, Mean::NONE, Window::NEW);
     }
 
-    /// Nothing was completed for long.
+    /// Forgets all after a long time without completions.
     pub(crate) fn forget(&mut self, now: Instant) {
         *self = Self::new(now);
     }
 
-    /// Time has passed in which nothing could be judged.
+    /// Notes time in which nothing could be judged.
     pub(crate) const fn wait(&mut self, now: Instant) {
         self.judged = now;
     }
 
-    /// Time has passed: a trial may have lasted for too long.
+    /// Ends a trial that has lasted for too long.
     pub(crate) fn expire(&mut self, now: Instant) {
         if let Stage::Trial(trial) = self.stage
             && now.saturating_since(self.judged) > GIVEN_UP
@@ -331,7 +333,7 @@ impl Knee {
             self.judged = now;
             self.end(now, trial.before, false);
         }
-        // Where completions are too few to judge by, what was allowed at the insertion is a queue as likely as not.
+        // If completions are too few to judge by, the allowance at the insertion may well be a queue.
         let is_unjudged = matches!(self.stage, Stage::Settling | Stage::Unknown) && self.allowance > Span::ZERO;
         if is_unjudged && now.saturating_since(self.judged) > GIVEN_UP {
             self.judged = now;
@@ -340,7 +342,7 @@ impl Knee {
         }
     }
 
-    /// A release was completed; `carried` is the airtime of all up to it.
+    /// Notes a completion; `carried`: airtime of all releases up to it.
     pub(crate) fn note_completion(&mut self, now: Instant, number: u64, carried: Span) {
         if let Some((timed, at)) = self.timed
             && timed <= number
@@ -378,7 +380,7 @@ impl Knee {
         self.judge(now, rate);
     }
 
-    /// Two windows with one allowance differ by chance alone: by 1.13 times the standard deviation in the mean.
+    /// Two windows with the same allowance differ by chance alone, on average by 1.13 times the standard deviation.
     fn learn_noise(&mut self, rate: u64) {
         if let Some(last) = self.last.replace(rate).filter(|&last| last > 0) {
             let difference = (rate.abs_diff(last) / (last / 1_000).max(1)).min(NOISE * 8);
@@ -386,9 +388,9 @@ impl Knee {
         }
     }
 
-    /// The box had nothing to release at some time, so that it was not the limit. Where that lasts, less than the allowance is in
-    /// use, and all of it would only be filled by a burst; or the windows of the senders just fill it, and all that they may send
-    /// stands in the access point. A smaller one then carries as much, and the rest waits in the box.
+    /// Judges a starved window: the box had nothing to release at some time, so that it was not the limit. If that lasts, less than the
+    /// allowance is in use, and only a burst would fill all of it; or the windows of the senders just fill it, and all that they may send
+    /// is in the access point. A smaller allowance then carries as much, and the rest waits in the box.
     fn judge_starved(&mut self, now: Instant, rate: u64) {
         if now.saturating_since(self.judged) < UNJUDGED {
             return;
@@ -401,17 +403,17 @@ impl Knee {
         }
         match self.stage {
             Stage::Trial(trial) if self.allowance > trial.before && self.usual.is_reached(rate, self.more()) => {
-                // More is carried although less than all of it is in use: senders grow into it.
+                // More is carried although less than all of it is in use: the senders' windows grow into it.
                 self.end(now, self.allowance, true);
                 (self.fine.is_unjudged, self.fine.is_larger) = (true, true);
                 self.unused.next = now + GIVEN_UP;
             }
             Stage::Trial(trial) if self.allowance > trial.before && peak > (trial.before + self.allowance) / 2 => {
-                // It was in use, most of it, and carried no more.
+                // Most of it was in use, and it carried no more.
                 self.end(now, trial.before, false);
             }
             Stage::Trial(trial) if self.allowance > trial.before => {
-                // What waits in the box was too little for it, as where a sender has just slowed down: it is tried again soon.
+                // Too little waited in the box, as when a sender has just slowed down: it is tried again soon.
                 self.end(now, trial.before, true);
                 self.fine.is_unjudged = true;
             }
@@ -430,12 +432,12 @@ impl Knee {
         }
     }
 
-    /// A time of the medium in airtime of releases, by the best that was carried.
+    /// Medium time as airtime by the model, at the best rate.
     fn believed(&self, time: Span) -> Span {
         if self.best.0 == 0 { time } else { time.mul_div(self.best.0, 1_000_000_000) }
     }
 
-    /// The least step: less than a packet makes no difference.
+    /// The smallest step: less than a packet makes no difference.
     fn step(&self) -> Span {
         self.believed(STEP).max(self.packet)
     }
@@ -463,7 +465,7 @@ impl Knee {
 
     fn watch(&mut self, now: Instant, rate: u64) {
         if !self.reference().is_reached(rate, FALLEN) {
-            // One window may be so by chance.
+            // A single window may be so by chance.
             self.fallen.add(rate);
             if self.fallen.windows >= 2 {
                 self.usual = self.fallen;
@@ -489,17 +491,17 @@ impl Knee {
         }
     }
 
-    /// From these thousandths on a larger allowance carries more.
+    /// Rate, in thousandths of the usual one, from which on a larger allowance carries more.
     fn more(&self) -> u64 {
         COARSE.0.max(1_000 + self.noise * 4)
     }
 
-    /// The windows of senders have filled the allowance for long, no more and no less: it is in use, and shows nothing.
+    /// Whether the senders' windows have exactly filled the allowance for long: it is in use, and shows nothing.
     fn is_filled(&self) -> bool {
         self.starved_in_row >= FILLED && self.allowance > Span::ZERO
     }
 
-    /// From these thousandths on a smaller allowance carries as much. One that was in use, most of it, may be needed.
+    /// Rate, in thousandths of the usual one, from which on a smaller allowance carries as much. A mostly used one may be needed.
     fn as_much(&self, trial: Trial) -> u64 {
         match trial.kind {
             Kind::Unused { peak } if peak >= trial.before + self.step() => FINE.1 - self.noise / 4,
@@ -507,7 +509,7 @@ impl Knee {
         }
     }
 
-    /// What is usually carried; just after a change, the best of the last seconds.
+    /// The usual rate; just after a change, the best of the last seconds.
     const fn reference(&self) -> Mean {
         if self.usual.windows >= 2 { self.usual } else { Mean { rate: self.best.0, windows: 1 } }
     }
@@ -537,7 +539,7 @@ impl Knee {
                 }
             }
             Kind::Double { rescue: true } => {
-                // The path carries less, whatever is in flight; as much airtime takes longer now.
+                // The path carries less, whatever is in flight; the same airtime takes longer now.
                 (self.usual, self.best) = (trial.carried, (rate, now));
                 self.change(trial.before);
                 if trial.before == Span::ZERO {
@@ -571,7 +573,7 @@ impl Knee {
                 if last {
                     self.end(now, trial.before, false);
                 } else if self.usual.windows <= 2 {
-                    // Not even the first half: the knee may be above.
+                    // Already half is too little: the knee may be above.
                     self.begin(Kind::Double { rescue: false });
                 } else {
                     self.begin(Kind::Halve { last: true });
@@ -581,7 +583,7 @@ impl Knee {
                 self.usual = trial.carried;
                 self.begin(Kind::Double { rescue: false });
             }
-            // No larger allowance carries so much less: something else has changed.
+            // A larger allowance does not carry so much less: something else has changed.
             Kind::Larger if !self.usual.is_reached(rate, FALLEN) => self.end(now, trial.before, false),
             Kind::Larger | Kind::Smaller if windows < FINE_WINDOWS => {}
             Kind::Larger => {
@@ -617,7 +619,7 @@ impl Knee {
         self.note_carried(now, self.usual.rate);
     }
 
-    /// This was carried, which may be the best of the last seconds.
+    /// Notes a rate, which may be the best of the last seconds.
     const fn note_carried(&mut self, now: Instant, rate: u64) {
         let is_old = now.saturating_since(self.best.1).as_nanos() > MEMORY.as_nanos();
         if is_old || rate >= self.best.0 {
@@ -638,7 +640,7 @@ impl Knee {
         self.change(if to < self.believed(LEAST) { Span::ZERO } else { to.min(MOST) });
     }
 
-    /// A trial ends with this allowance.
+    /// Ends a trial with this allowance.
     fn end(&mut self, now: Instant, allowance: Span, is_success: bool) {
         (self.stage, self.usual) = (Stage::Steady, Mean::NONE);
         self.fine.fail(now);
@@ -650,7 +652,7 @@ impl Knee {
         }
     }
 
-    /// Sets the allowance; what was in flight before says nothing about it.
+    /// Sets the allowance; releases before say nothing about it.
     const fn change(&mut self, to: Span) {
         self.fallen = Mean::NONE;
         self.last = None;

@@ -1,37 +1,37 @@
-//! Whether a station answers late: what it receives has left the access point long before its acknowledgment comes, since it sleeps,
-//! is slow to answer or delays its answers.
+//! Detects stations that acknowledge late: their releases have left the access point long before the acknowledgment comes, since the
+//! station sleeps, is slow or delays its ACKs.
 //!
-//! An access point that has something to send sends it, in whichever order. So a release has left after a small multiple of the
-//! medium time of all that was in flight with it. Where a station acknowledges still later, is overtaken by others meanwhile, and
-//! does so time after time, it is the station that is late. One release at a time is timed, as TCP does (Karn, Partridge, "Improving
-//! round-trip time estimates in reliable transport protocols", SIGCOMM 1987).
+//! An access point that has something to send sends it, in some order. So a release has left after a small multiple of the medium time of
+//! all that was in flight with it. If a station repeatedly acknowledges still later, and is overtaken by others meanwhile, the station is
+//! late. One release at a time is timed, as TCP does (Karn, Partridge, "Improving round-trip time estimates in reliable transport
+//! protocols", SIGCOMM 1987).
 //!
-//! Only releases that ask for an acknowledgment alone are timed. DATA that a station sends for an ACK waits in its own queue.
+//! Only releases that elicit an acknowledgment alone are timed. DATA that a station sends for an ACK wait in its own queue.
 //!
-//! Of a late station what is overtaken has left ([`super::in_flight`]), and what it completes says nothing of the medium or the path.
+//! Overtaken releases to a late station have left ([`super::in_flight`]), and its completions say nothing of the medium or the path.
 //!
-//! Not here: a station that is late and alone. Nothing overtakes it, and its releases are waited for. Nor the cost of a late station:
-//! it is taken to be that of all on average, unless its rate is reported.
+//! Not here: a station that is late and alone. Nothing overtakes it, and its releases are waited for. Nor the cost of a late station,
+//! which is taken to be the mean unless its rate is reported.
 
 use evenair_units::{Instant, Span};
 
-/// A completion is late that comes so much after the time in which the medium serves all that is in flight.
+/// Time beyond the expected completion from which on a completion is late.
 const MARGIN: Span = Span::from_millis(8);
-/// So many times that is how long it takes until the station's turn comes: queues by station serve in another order.
+/// Expected completion, in multiples of the medium time of all in flight: queues by station serve in another order.
 const TURNS: u64 = 2;
-/// So many completions in a row decide.
+/// Completions in a row that change the conclusion.
 const IN_A_ROW: u32 = 6;
 
-/// See the module.
+/// Whether a station acknowledges late; see the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Lateness {
     is_late: bool,
-    /// How many completions in a row contradict it.
+    /// Completions in a row that contradict `is_late`.
     contradicted: u32,
     timed: Option<Timed>,
 }
 
-/// A release that is timed: its number, and from when on its completion is late.
+/// The release being timed: its number, and the instant from which on its completion is late.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     number: u64,
@@ -39,31 +39,31 @@ struct Timed {
 }
 
 impl Lateness {
-    /// It answers late.
+    /// Whether the station acknowledges late.
     pub(crate) const fn is_late(&self) -> bool {
         self.is_late
     }
 
-    /// A release that an acknowledgment is due to; `stands`: medium time of all in flight with it, and the path's lag.
+    /// Notes a release with an acknowledgment due; `stands`: medium time of all in flight with it, and the path's lag.
     pub(crate) fn note_release(&mut self, now: Instant, number: u64, stands: Span) {
         // A later number is of another domain, from which the station has roamed.
         if self.timed.is_none_or(|timed| timed.number >= number) {
-            // A late station is held so until it is clearly prompt.
+            // A station that was late has to be clearly prompt to change that.
             let turns = if self.is_late { 1 } else { TURNS };
             self.timed = Some(Timed { number, late_from: now.saturating_add(stands * turns + MARGIN) });
         }
     }
 
-    /// The release that is timed, if the completion of this one completes it.
+    /// The timed release, if this completion covers it.
     pub(crate) fn timed(&self, number: u64) -> Option<u64> {
         self.timed.map(|timed| timed.number).filter(|&timed| timed <= number)
     }
 
-    /// The release that is timed is complete. True if it has shown that the station answers late, or does so no more.
+    /// Completes the timed release. True: the conclusion about the station has changed.
     pub(crate) fn note_completion(&mut self, now: Instant, was_overtaken: bool) -> bool {
         let Some(timed) = self.timed.take() else { return false };
         let was_late = now > timed.late_from;
-        // A release that was not overtaken may wait in the access point.
+        // A release that was not overtaken may still have waited in the access point.
         if was_late && !was_overtaken {
             return false;
         }
@@ -82,7 +82,7 @@ mod tests {
 
     const STANDS: Span = Span::from_millis(10);
 
-    /// Releases that are completed after so long, one after the other. How many of the completions found it late.
+    /// Completes releases one after the other, each after this time. Returns how many completions found the station late.
     fn after(lateness: &mut Lateness, took_ms: u64, overtaken: bool, times: u64) -> u64 {
         let mut late = 0;
         for number in 0..times {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_in_time_begins_anew() {
+    fn a_prompt_completion_restarts_the_count() {
         let mut lateness = Lateness::default();
         assert_eq!(after(&mut lateness, 100, true, 5) + after(&mut lateness, 10, true, 1), 0);
         assert_eq!(after(&mut lateness, 100, true, 6), 1);

@@ -30,66 +30,66 @@ use alloc::collections::VecDeque;
 
 use evenair_units::{BitRate, Instant, Span};
 
-/// Releases whose answers are waited for; of more the first are given up.
+/// Releases with an acknowledgment awaited, at most; beyond that the oldest are given up.
 const MOST: usize = 4096;
-/// A packet that is released behind fewer than so many has nothing to wait for.
+/// Packets in flight below which a new release does not count as waiting.
 const NEXT_TO_NOTHING: u64 = 2;
-/// A sample counts for so many targets at most.
+/// Bound of a sample, in multiples of the target.
 const MOST_TARGETS: u64 = 4;
-/// Both gains, in sixteenths.
+/// Gains of the law, in sixteenths: proportional a = 1/2, integral b = 1/16.
 const PROPORTIONAL: i128 = 8;
 const INTEGRAL: i128 = 1;
-/// C changes by this part of it at most in an interval.
+/// Largest change of C in an interval, in millionths of C.
 const MOST_CHANGE: i128 = MILLION / 4;
 const MILLION: i128 = 1_000_000;
-/// Of the releases of an interval, one in so many may leave nothing waiting behind it.
+/// Part of the releases of an interval, as a divisor, that may leave nothing waiting in the box for C to be what limits the load.
 const EMPTY_PART: u64 = 4;
-/// Nothing was answered for so long, while answers are due: the signal is lost. Stations sleep for 100 to 300 ms.
+/// Time without acknowledgments, while some are due, after which the signal is lost. Stations sleep for 100 to 300 ms.
 const LOST: Span = Span::from_millis(300);
-/// After so many intervals without a judgement what was measured is of another time.
+/// Intervals without a judgement after which the last measurement is outdated.
 const STALE: u64 = 8;
 
-/// A release whose answer is waited for.
+/// A release with an acknowledgment awaited.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     number: u64,
     at: Instant,
-    /// Its own medium time, and its answer's.
+    /// Medium time of the packet and its acknowledgment.
     own: Span,
-    /// It had something to wait for.
+    /// Whether others were in flight before it, so that it may have waited.
     behind: bool,
 }
 
-/// What an interval has shown, and the law's memory.
+/// Measurements of an interval, and the state of the law.
 #[derive(Clone, Debug)]
 pub(crate) struct Shaper {
     sent: VecDeque<Sent>,
     waited: Span,
     samples: u64,
     releases: u64,
-    /// Those that left nothing waiting in the box.
+    /// Releases that left nothing waiting in the box.
     emptying: u64,
-    /// The mean of the interval before.
+    /// Mean wait of the interval before.
     before: Option<Span>,
-    /// The time of the last acknowledgment, or since when one is due.
+    /// Time of the last acknowledgment, or since when one is due.
     heard: Instant,
     next: Instant,
-    /// C when the signal was lost.
+    /// C at the time when the signal was lost.
     lost_at: Option<BitRate>,
 }
 
-/// What is to become of C.
+/// Change of C at the end of an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// It stays.
+    /// C stays.
     Stay,
-    /// It changes by so many millionths of itself.
+    /// C changes by this many millionths of itself.
     Change(i32),
-    /// It is this again.
+    /// C returns to this value.
     Back(BitRate),
-    /// Half.
+    /// C is halved.
     Halve,
-    /// On the way to where it started.
+    /// C moves toward its initial value.
     Start,
 }
 
@@ -108,7 +108,8 @@ impl Shaper {
         }
     }
 
-    /// A packet is released whose completion is expected, behind so many in flight; `own`: its medium time and its ACK's.
+    /// Notes a release with a completion expected, and the number in flight before it; `own`: medium time of the packet
+    /// and its ACK.
     pub(crate) fn note_release(&mut self, now: Instant, number: u64, under_way: u64, own: Span) {
         if self.sent.is_empty() {
             self.heard = now;
@@ -119,13 +120,13 @@ impl Shaper {
         self.sent.push_back(Sent { number, at: now, own, behind: under_way >= NEXT_TO_NOTHING });
     }
 
-    /// The server has released a packet; whether others of the box wait behind it.
+    /// Notes that the server has released a packet; `waiting`: others wait behind it in the box.
     pub(crate) fn note_service(&mut self, waiting: bool) {
         self.releases += 1;
         self.emptying += u64::from(!waiting);
     }
 
-    /// The release of this number is acknowledged, and so are all before it.
+    /// Handles the acknowledgment of the release of this number, and of all earlier ones.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64, target: Span) {
         let done = self.sent.iter().take_while(|sent| sent.number <= number).count();
         let Some(last) = self.sent.drain(..done).next_back().filter(|last| last.number == number) else { return };
@@ -135,7 +136,7 @@ impl Shaper {
         self.heard = now;
     }
 
-    /// Whether an interval has ended, and what follows for C, which is `rate`.
+    /// Ends an interval if its time has come, and returns the change of C, which is `rate`.
     pub(crate) fn judge(&mut self, now: Instant, interval: Span, target: Span, rate: BitRate) -> Step {
         if now < self.next {
             return Step::Stay;
@@ -195,13 +196,13 @@ mod tests {
         shaper: Shaper,
         now: Instant,
         number: u64,
-        /// C over C*, and what the medium carries of C*, in millionths.
+        /// C relative to C*, and the critical load relative to C*, in millionths.
         rate: u64,
         carries: u64,
-        /// Time at which the medium has done what stands.
+        /// When the medium has served its queue.
         free: Instant,
         answers: VecDeque<(Instant, u64)>,
-        /// The box always has packets.
+        /// Whether the box always has packets.
         backlogged: bool,
         silent: bool,
     }
@@ -217,7 +218,7 @@ mod tests {
             self.free.saturating_since(self.now)
         }
 
-        /// One release of the server, and what follows.
+        /// One release of the server, and its consequences.
         fn step(&mut self) {
             self.now += OWN.mul_div(1_000_000, self.rate);
             while self.answers.front().is_some_and(|answer| answer.0 <= self.now) {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_step_of_the_medium_the_load_settles_at_what_it_carries_with_the_target_waiting() {
+    fn after_a_step_of_the_medium_the_load_settles_at_its_capacity_with_the_target_waiting() {
         for (from, to) in [(800_000, 500_000), (500_000, 800_000), (300_000, 1_000_000), (1_000_000, 900_000)] {
             let mut medium = Loop::new(from, from);
             medium.run(Span::from_secs(5));
@@ -264,7 +265,7 @@ mod tests {
             let (rate, queue) = medium.run(Span::from_secs(2));
             assert!(rate.abs_diff(to) * 50 < to, "from {from} to {to}: {rate}");
             assert!(queue > TARGET / 2 && queue < TARGET * 2, "from {from} to {to}: {queue} stands");
-            // It stays there: no oscillation that grows or lasts.
+            // It stays there, without a growing or lasting oscillation.
             let rates: Vec<u64> = (0..40).map(|_| medium.run(INTERVAL).0).collect();
             let swing = rates.iter().max().unwrap() - rates.iter().min().unwrap();
             assert!(swing * 10 < to, "from {from} to {to}: it swings by {swing}");
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_stands_is_gone_in_two_seconds_and_the_load_does_not_undershoot_by_much() {
+    fn a_standing_queue_is_gone_in_two_seconds_without_much_undershoot() {
         let mut medium = Loop::new(800_000, 800_000);
         medium.run(Span::from_secs(5));
         medium.free = medium.now + Span::from_millis(200);
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn the_load_does_not_wind_up_while_nobody_wants_more() {
+    fn the_load_does_not_wind_up_without_demand() {
         let mut medium = Loop::new(400_000, 800_000);
         medium.backlogged = false;
         medium.run(Span::from_secs(60));
@@ -292,7 +293,7 @@ mod tests {
         medium.backlogged = true;
         let most = (0..400).map(|_| (medium.run(INTERVAL).0, medium.queue())).max_by_key(|pair| pair.1).unwrap();
         assert!(most.1 < TARGET * 6, "{most:?}: it rises to what the medium carries, and not far beyond");
-        // The canary: an access point that fills is a reason to send less, waiting or not.
+        // The canary: an access point that fills up lowers C, whether packets wait in the box or not.
         let mut medium = Loop::new(1_000_000, 800_000);
         medium.backlogged = false;
         medium.run(Span::from_secs(5));
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_signal_little_is_sent_and_with_it_what_was_before() {
+    fn without_a_signal_c_is_small_and_returns_with_it() {
         let mut medium = Loop::new(800_000, 800_000);
         medium.run(Span::from_secs(5));
         let before = medium.rate;
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_answer_is_due_the_load_goes_to_where_it_started() {
+    fn without_acknowledgments_due_c_goes_to_its_initial_value() {
         let mut shaper = Shaper::new(Instant::ZERO);
         let now = Instant::ZERO + INTERVAL;
         assert_eq!(shaper.judge(now, INTERVAL, TARGET, RATE), Step::Stay, "nothing was released");

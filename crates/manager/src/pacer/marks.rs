@@ -1,19 +1,19 @@
-//! Releases, as an account of the access points' backlog takes them and as their answers name them.
+//! Releases: as an account of the backlog takes them, and as their acknowledgments refer to them.
 
 use evenair_units::Span;
 
 use crate::ids::{DomainId, StationId};
 
-/// Releases are counted in so many bits: a billion packets in a second for three days, or a million for years. What is
-/// above them is the domain, so that the answer to a packet released before its station roamed finds its way.
+/// Bits of the number of a release: a billion packets a second for three days, or a million for years. The bits above are the domain, so
+/// that the acknowledgment of a packet released before its station roamed goes to the right account.
 const COUNT_BITS: u32 = 48;
 
-/// A release, as far as its answer needs to know it.
+/// A reference to a release, kept until its acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
-    /// How many were released up to it, behind the number of the domain.
+    /// Number of the release in its domain, with the domain in the upper bits.
     number: u64,
-    /// An answer is due to it.
+    /// Whether an acknowledgment is due.
     due: bool,
 }
 
@@ -27,17 +27,17 @@ impl Mark {
         ((domain.index() as u64) << COUNT_BITS) + 1
     }
 
-    /// Its place in the order of releases.
+    /// Its position in the order of releases.
     pub(crate) const fn number(self) -> u64 {
         self.number
     }
 
-    /// An answer is due to it.
+    /// Whether an acknowledgment is due.
     pub(crate) const fn is_due(self) -> bool {
         self.due
     }
 
-    /// Where it was released.
+    /// The domain in which it was released.
     pub(crate) fn domain(self) -> DomainId {
         DomainId::at((self.number >> COUNT_BITS) as usize)
     }
@@ -46,44 +46,44 @@ impl Mark {
 /// A packet that goes to the access points.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Release {
-    /// Airtime by the airtime model, with what is still to come for it.
+    /// Airtime by the model, including what is still to come for it.
     pub(crate) airtime: Span,
-    /// Of it, that of DATA that its station sends for it.
+    /// The part of `airtime` for DATA that its station sends in response.
     pub(crate) for_data: Span,
-    /// The airtime is sure, as that of frames to groups, and not measured.
+    /// Whether the airtime is exact, as that of frames to groups, and not scaled by measured costs.
     pub(crate) is_sure: bool,
-    /// An answer is due to it.
+    /// Whether an acknowledgment is due.
     pub(crate) due: bool,
-    /// It is of a protocol whose answers are not known, as datagrams are.
+    /// Whether it is of a protocol whose acknowledgments are not recognised, as datagrams.
     pub(crate) unanswerable: bool,
-    /// Packets are held, so that what is in flight is the box's choice.
+    /// Whether packets are held, so that the box decides what is in flight.
     pub(crate) managed: bool,
-    /// The release before it of its flow.
+    /// The previous release of its flow.
     pub(crate) previous: Option<Mark>,
-    /// Who receives it. `None`: a group.
+    /// The receiving station. `None`: a group.
     pub(crate) station: Option<StationId>,
 }
 
 /// The packet that is to be released next.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Next {
-    /// What it takes, in the unit of the account (see `account`).
+    /// Its time, in the unit of the account (see `account`).
     pub(crate) own: Span,
-    /// It goes on a run of its station.
+    /// Whether it belongs to the run that has begun.
     pub(crate) in_run: bool,
 }
 
 /// How much may be in flight, in medium time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Allowance {
-    /// This much in the access point, and what the path's lag needs besides.
+    /// Target of the access point's backlog; the lag of the path is allowed in addition.
     Target(Span),
-    /// This much in all.
+    /// Fixed limit of all in flight.
     Fixed(Span),
 }
 
 impl Allowance {
-    /// Medium time in flight, where the lag needs this much, and unresponsive senders take so many thousandths of the medium.
+    /// Most medium time in flight, with this lag of the path, and unresponsive senders that use `flooded_permille` of the medium.
     pub(crate) fn most(self, lag: Span, flooded_permille: u64) -> Span {
         match self {
             Self::Target(target) => target.mul_div(2_000 - flooded_permille, 2_000) + lag,

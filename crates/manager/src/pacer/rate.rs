@@ -1,5 +1,4 @@
-//! The service rate C, the capacity C* that it is compared with, and what packets cost at C. The controller's law
-//! ([`super::controller::law`]) moves C.
+//! The service rate C, the capacity C*, and the cost of packets at C. The controller's law ([`super::controller::law`]) moves C.
 
 use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
@@ -8,15 +7,15 @@ use minicbor::{Decode, Encode};
 use crate::airtime_model::AirtimeModel;
 use crate::packet_cost::PacketCost;
 
-/// C stays above this part of C*: of what the formula says, no channel loses more and still carries TCP.
+/// Least C as a part of C*, as a divisor: no channel loses more of the formula's capacity and still carries TCP.
 const FLOOR_PART: u64 = 20;
 
-/// What a packet costs the virtual server.
+/// How packets are charged to the virtual server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(index_only)]
 pub enum Charge {
-    /// The medium time of everything that crosses the WLAN because of it, stretched by C*/C. For packets of full size
-    /// that is `l/C_i * C*/C`; small packets pay for their overhead.
+    /// Medium time of everything that crosses the WLAN because of the packet, stretched by C*/C. For packets of full size that is
+    /// `l/C_i * C*/C`; small packets pay for their overhead.
     #[n(0)]
     Airtime,
     /// Published: `l/C` for virtual length `l`, whatever the station's rate.
@@ -24,24 +23,24 @@ pub enum Charge {
     Bits,
 }
 
-/// What a law decides by.
+/// Input of a law.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rates {
-    /// C.
+    /// Service rate C.
     pub(crate) rate: BitRate,
-    /// C*.
+    /// Capacity C*.
     pub(crate) capacity: BitRate,
-    /// What C is charged for.
+    /// How C is charged.
     pub(crate) charge: Charge,
 }
 
 impl Rates {
-    /// The least that a law should make of C, so that it recovers.
+    /// Lowest C that a law should set, so that it recovers.
     pub(crate) fn floor(&self) -> BitRate {
         self.capacity.mul_div(1, FLOOR_PART).max(BitRate::from_bps(1))
     }
 
-    /// So many thousandths of C*.
+    /// This many thousandths of C*.
     pub(crate) fn part(&self, permille: u64) -> BitRate {
         self.capacity.mul_div(permille, 1_000)
     }
@@ -55,7 +54,7 @@ pub(crate) struct ServiceRate {
     crossed: Span,
     crossed_bits: u64,
     throughput: BitRate,
-    /// Airtime of the same traffic by the airtime model; of the last interval, in thousandths of it.
+    /// Airtime of the same traffic by the model; that of the last interval, in thousandths of the interval.
     airtime: Span,
     used_permille: u64,
     next_tick: Instant,
@@ -76,17 +75,17 @@ impl ServiceRate {
         }
     }
 
-    /// C and C*.
+    /// C and C*, and how C is charged.
     pub(crate) const fn rates(&self) -> Rates {
         self.rates
     }
 
-    /// C.
+    /// Service rate C.
     pub(crate) const fn rate(&self) -> BitRate {
         self.rates.rate
     }
 
-    /// C*.
+    /// Capacity C*.
     pub(crate) const fn capacity(&self) -> BitRate {
         self.rates.capacity
     }
@@ -96,7 +95,7 @@ impl ServiceRate {
         self.throughput
     }
 
-    /// The part of the last interval, in thousandths, that the traffic seen to cross the WLAN took by the airtime model.
+    /// Part of the last interval, in thousandths, that traffic seen to cross the WLAN took by the airtime model.
     pub(crate) const fn used_permille(&self) -> u64 {
         self.used_permille
     }
@@ -105,12 +104,12 @@ impl ServiceRate {
         self.next_tick
     }
 
-    /// How long the server takes for a load.
+    /// Server time of a load.
     pub(crate) fn wait(&self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) -> Span {
         self.wait_for(model.airtime(cost, rate), cost)
     }
 
-    /// The same of a load that takes this medium time.
+    /// Server time of a load of this medium time.
     fn wait_for(&self, airtime: Span, cost: &PacketCost) -> Span {
         match self.rates.charge {
             Charge::Airtime => self.stretch(airtime),
@@ -118,12 +117,12 @@ impl ServiceRate {
         }
     }
 
-    /// Medium time as server time, where only medium time is known (broadcasts).
+    /// Medium time as server time, for broadcasts, of which only medium time is known.
     pub(crate) const fn stretch(&self, airtime: Span) -> Span {
         airtime.mul_div(self.rates.capacity.as_bps(), self.rates.rate.as_bps())
     }
 
-    /// A load was seen to cross the WLAN.
+    /// Notes a load seen to cross the WLAN.
     pub(crate) fn note_crossed(&mut self, model: &AirtimeModel, cost: &PacketCost, rate: PhyRate) {
         let airtime = model.airtime(cost, rate);
         self.crossed += self.wait_for(airtime, cost);
@@ -131,22 +130,22 @@ impl ServiceRate {
         self.crossed_bits += cost.bits();
     }
 
-    /// The law says that this is C.
+    /// Sets C as the law decides.
     pub(crate) const fn set(&mut self, rate: BitRate) {
         self.rates.rate = rate;
     }
 
-    /// Other stations are active, or their rates have changed. Returns what C* was.
+    /// Sets C* after a change of active stations or rates. Returns the former C*.
     pub(crate) const fn set_capacity(&mut self, capacity: BitRate) -> BitRate {
         core::mem::replace(&mut self.rates.capacity, capacity)
     }
 
-    /// An interval has ended that lasted so long, and the next begins. Returns the server time of what was seen to cross the WLAN.
+    /// Ends an interval of this length and begins the next. Returns the server time of traffic seen to cross the WLAN.
     pub(crate) fn measure(&mut self, now: Instant, elapsed: Span) -> Span {
         self.throughput = BitRate::from_bits_over(core::mem::take(&mut self.crossed_bits), elapsed);
         let airtime = core::mem::take(&mut self.airtime);
         self.used_permille = Span::from_nanos(1_000).mul_div(airtime.as_nanos(), elapsed.as_nanos().max(1)).as_nanos();
-        // A driver that slept through several ticks has seen one interval, not several.
+        // A driver that slept through several ticks sees one interval.
         self.next_tick = now + self.interval;
         core::mem::replace(&mut self.crossed, Span::ZERO)
     }

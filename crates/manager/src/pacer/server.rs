@@ -7,38 +7,38 @@
 
 use evenair_units::{Instant, Span};
 
-/// The debt is paid at most at this many times the wait of the packet that pays: held traffic keeps a tenth of the
-/// medium under any flood of the other kind, and goes on learning what the medium does.
+/// Most debt paid with a packet, in multiples of its own wait: held traffic keeps a tenth of the medium under any flood
+/// of other traffic, and goes on measuring the medium.
 const DEBT_PER_WAIT: u64 = 9;
-/// Debt beyond this is forgiven. The medium cannot have carried more than its time, so a longer debt would only punish
-/// held traffic for what the access point has dropped.
+/// Largest debt; more is forgiven. The medium cannot have carried more than its time, so a larger debt would only punish
+/// held traffic for packets that the access point has dropped.
 const DEBT_LIMIT: Span = Span::from_millis(100);
 
-/// Having nothing to do for less than this is no idleness. Where the queue has slipped out of the box into the access
-/// point, packets come at the pace of the medium, with gaps of a few frames between them; it is just then that the
-/// service rate has to be judged. A user who wants nothing pauses for longer.
+/// Shortest idleness that counts as a pause. If the queue has moved from the box into the access point, packets come at
+/// the pace of the medium, with gaps of a few frames between them; exactly then the service rate has to be judged. A
+/// user's pauses are longer.
 const PAUSE: Span = Span::from_millis(50);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
-    /// Until then it is busy with what it has released.
+    /// Instant until which it is busy with its last release.
     free_at: Instant,
-    /// Lateness up to this is made up.
+    /// Lateness that is made up, at most.
     slack: Span,
     debt: Span,
-    /// Since the last [`Self::take_account`].
+    /// Account since the last [`Self::take_account`].
     account: Account,
     accounted_until: Instant,
 }
 
-/// What the server did in some stretch of time.
+/// What the server did in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Account {
-    /// Length of the stretch.
+    /// Length of the interval.
     pub(crate) elapsed: Span,
-    /// Neither busy nor with anything to do, in pauses of some length.
+    /// Pauses in which it was neither busy nor had a packet.
     pub(crate) idle: Span,
-    /// Spent on paying for traffic that is not held.
+    /// Time spent on paying for traffic that is not held.
     pub(crate) paid: Span,
 }
 
@@ -56,7 +56,7 @@ impl Server {
         self.free_at
     }
 
-    /// The first packet of a busy period has come. True if the service of the last one had ended.
+    /// The first packet of a busy period has come. Returns whether the service of the last one had ended.
     pub(crate) fn wake(&mut self, now: Instant) -> bool {
         if now < self.free_at {
             return false;
@@ -68,7 +68,7 @@ impl Server {
         true
     }
 
-    /// A packet was released now, for which the server takes `wait`.
+    /// Releases a packet now, which takes the server `wait`.
     pub(crate) fn release(&mut self, now: Instant, wait: Span) {
         let pay = self.debt.min(wait * DEBT_PER_WAIT);
         self.debt -= pay;
@@ -76,12 +76,12 @@ impl Server {
         self.free_at = self.free_at.max(now.saturating_sub(self.slack)).saturating_add(wait).saturating_add(pay);
     }
 
-    /// Something that is not held takes `cost` of the medium.
+    /// Charges traffic that is not held with `cost` of the medium.
     pub(crate) fn bypass(&mut self, cost: Span) {
         self.debt = (self.debt + cost).min(DEBT_LIMIT);
     }
 
-    /// What happened since the last call; `waiting`: something is held.
+    /// The account since the last call; `waiting`: packets are held.
     pub(crate) fn take_account(&mut self, now: Instant, waiting: bool) -> Account {
         let mut account = core::mem::take(&mut self.account);
         account.elapsed = now.saturating_since(self.accounted_until);
@@ -92,7 +92,7 @@ impl Server {
         account
     }
 
-    /// The present pause, as far as it is not accounted yet.
+    /// The part of the present pause that is not accounted yet.
     fn idle(&self, now: Instant) -> Span {
         let pause = now.saturating_since(self.free_at);
         if pause < PAUSE { Span::ZERO } else { now.saturating_since(self.free_at.max(self.accounted_until)) }

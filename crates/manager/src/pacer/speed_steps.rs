@@ -1,51 +1,51 @@
 //! Raises the assumed speed of a medium that carries mostly unacknowledged traffic beside some acknowledged packets.
 //!
-//! If unacknowledged traffic fills the medium, the box releases it at the assumed speed, and all of it leaves the
-//! access point: that only proves that the medium is no slower. An acknowledged packet among it says more. If its
-//! answer is no later than the promptest ones were, given the estimated backlog ahead of it, then there is no unknown
-//! backlog and the medium may be faster: the speed rises by a quarter. If the answer is later, a queue has formed in
-//! the access point: the last step is undone, and the next one waits for longer each time.
+//! If unacknowledged traffic fills the medium, the box releases it at the assumed speed, and all of it leaves the access
+//! point: that only proves that the medium is no slower. An acknowledged packet among it says more. If its
+//! acknowledgment is no later than the promptest ones were, given the estimated backlog ahead of it, then there is no
+//! unknown backlog and the medium may be faster: the speed rises by a quarter. If the acknowledgment is later, a queue
+//! has formed in the access point: the last step is undone, and the next one waits for longer each time.
 //!
-//! A wrong step fills the access point once, by an eighth of the time between two answers, because time advances the
-//! backlog estimate at nine tenths of the speed (see `standing`).
+//! A wrong step fills the access point once, by an eighth of the time between two acknowledgments, because time advances
+//! the backlog estimate at nine tenths of the speed (see `standing`).
 //!
-//! What is not here: speeds without any answers (the trial in `standing`); access points that serve each station from
-//! a queue of its own, where the acknowledged packet does not wait behind the others.
+//! What is not here: speeds without any acknowledgments (the trial in `standing`); access points that serve each station
+//! from a queue of its own, where the acknowledged packet does not wait behind the others.
 //!
 //! Principle: a rise by steps until delay shows a queue, as in TCP Vegas (Brakmo and Peterson, 1995).
 
 use evenair_units::{Instant, Span};
 
-/// A step, in hundredths of the time that is taken for each packet.
+/// A step: the new slowness, in hundredths of the old one.
 const STEP_PERCENT: u64 = 80;
-/// An answer is late that takes so much longer than the promptest one did, beside what it had to wait for.
+/// Time beyond that of the promptest acknowledgment, corrected for the backlog ahead, from which on one is late.
 const LATE: Span = Span::from_millis(5);
-/// From a late answer to the next step, at first and at most.
+/// Time from a late acknowledgment to the next step: at first, at most.
 const PAUSE: (Span, Span) = (Span::from_secs(2), Span::from_secs(64));
-/// A packet that is not answered for so long is not waited for any more.
+/// Time after which a packet without an acknowledgment is no longer timed.
 const LOST: Span = Span::from_secs(1);
 
-/// Steps toward a higher speed.
+/// The steps toward a higher speed; see the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SpeedSteps {
     timed: Option<Timed>,
-    /// What the promptest answer took beyond what it had to wait for.
+    /// Least time of an acknowledgment beyond what its packet had to wait for.
     least: Option<Span>,
-    /// In this window some answer was in time, and none late.
+    /// Whether some acknowledgment in this window was prompt, and whether one was late.
     is_prompt: bool,
     is_late: bool,
-    /// The last step has not proved right yet.
+    /// Whether the last step is unconfirmed.
     is_open: bool,
     not_before: Instant,
     pause: Span,
 }
 
-/// A packet whose answer is timed.
+/// The packet being timed.
 #[derive(Clone, Copy, Debug)]
 struct Timed {
     number: u64,
     at: Instant,
-    /// What it and all before it are believed to take.
+    /// Estimated medium time of it and all before it.
     expected: Span,
 }
 
@@ -62,13 +62,13 @@ impl SpeedSteps {
         }
     }
 
-    /// A packet that asks for an answer was released.
+    /// Notes a release with an acknowledgment due.
     pub(crate) fn note_release(&mut self, now: Instant, number: u64, expected: Span) {
         self.timed = self.timed.filter(|timed| now.saturating_since(timed.at) < LOST);
         self.timed.get_or_insert(Timed { number, at: now, expected });
     }
 
-    /// All up to this release have left the access point. What is to be believed now, where `slowness` was.
+    /// Handles the acknowledgment of all up to this release. Returns the new slowness, which was `slowness`.
     pub(crate) fn note_answer(&mut self, now: Instant, number: u64, slowness: u64) -> u64 {
         let Some(timed) = self.timed.filter(|timed| timed.number <= number) else { return slowness };
         self.timed = None;
@@ -93,24 +93,24 @@ impl SpeedSteps {
         (self.is_prompt, self.is_late) = (false, false);
     }
 
-    /// A window has ended in which time alone let packets go, and something always waited: what is to be believed.
+    /// Ends a window in which only time let packets go, and packets always waited. Returns the new slowness.
     pub(crate) fn step(&mut self, now: Instant, slowness: u64) -> u64 {
         if !self.is_prompt || self.is_late || now < self.not_before {
             return slowness;
         }
         if core::mem::replace(&mut self.is_open, true) {
-            // The one before was right.
+            // The step before was right.
             self.pause = (self.pause / 2).max(PAUSE.0);
         }
         slowness * STEP_PERCENT / 100
     }
 
-    /// Answers tell how fast the medium is: there is no step to be taken back.
+    /// Confirms the last step, since acknowledgments measure the speed.
     pub(crate) const fn close(&mut self) {
         self.is_open = false;
     }
 
-    /// Nothing was answered for long.
+    /// Forgets the timing after a long time without acknowledgments.
     pub(crate) const fn forget(&mut self) {
         (self.timed, self.least, self.is_open) = (None, None, false);
     }
@@ -124,7 +124,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(ms)
     }
 
-    /// A packet that has to wait for 3 ms is answered after so long, and a window ends: what is believed then.
+    /// Acknowledges a packet that has to wait for 3 ms after `after_ms`, and ends a window. Returns the new slowness.
     fn window(steps: &mut SpeedSteps, number: u64, after_ms: u64, slowness: u64) -> u64 {
         let released = at(number * 1_000);
         steps.note_release(released, number, Span::from_millis(3));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_answers_raise_the_speed_and_a_late_one_takes_one_step_back() {
+    fn prompt_acknowledgments_raise_the_speed_and_a_late_one_takes_one_step_back() {
         let mut steps = SpeedSteps::new();
         assert_eq!(window(&mut steps, 1, 2, 1_000), 800);
         assert_eq!(window(&mut steps, 2, 4, 800), 640);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_were_always_late_are_not_late() {
+    fn acknowledgments_that_were_always_late_are_not_late() {
         let mut steps = SpeedSteps::new();
         assert_eq!(window(&mut steps, 1, 40, 1_000), 800, "a station that acknowledges late");
         assert_eq!(window(&mut steps, 2, 42, 800), 640);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_answer_takes_back_nothing_that_answers_have_shown_since() {
+    fn a_late_acknowledgment_does_not_undo_a_confirmed_step() {
         let mut steps = SpeedSteps::new();
         assert_eq!(window(&mut steps, 1, 2, 1_000), 800);
         steps.close();

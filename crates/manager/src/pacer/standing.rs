@@ -2,15 +2,14 @@
 //! the next packet may be released.
 //!
 //! The box fills the access point's queue but cannot see it. It observes completions instead: an answer from a
-//! station (for TCP an ACK, see `answers`) proves that the packet has left the queue, and so have all packets
-//! released before it of its flow. The airtime of all that is *in flight*, released and not known to have left, is an upper
-//! bound of the backlog and needs no reported rate. The
-//! next packet may be released when this bound is below the target. The medium then always has something to send, and
-//! the queue stays short whatever the medium does: retries, other networks, changing rates, stations that come and
-//! go. Traffic that stations send on their own needs no account here, since it delays the completions.
-//!
-//! The accounts are those of flows (see `in_flight`), so that it does not matter how many queues there are before the medium: one of
-//! an access point, those of several on one channel, of stations, or of flows.
+//! The box fills the access point's queue but cannot see it. It observes completions instead: an acknowledgment from a station (for TCP an
+//! ACK, see `answers`) proves that the packet has left the queue, and so have all earlier packets of its flow. The airtime of all that is
+//! *in flight*, released and not known to have left, is an upper bound of the backlog and needs no reported rate. The next packet may be
+//! released when this bound is below the target. The medium then always has something to send, and the queue stays short whatever the
+//! medium does: retries, other networks, changing rates, stations that come and go. Traffic that stations send on their own needs no
+//! account here, since it delays the completions.
+//! Completions count by flow (see `in_flight`), so that the number of queues before the medium does not matter: one of an access point,
+//! those of several on one channel, of stations, or of flows.
 //!
 //! The estimate is robust against:
 //! - a station that answers late, sleeps or has left, an application that reads slowly, a lost packet: a release that later ones
@@ -48,10 +47,9 @@
 //! rises by steps until one is late ([`super::speed_steps`]). A station reported above the standard's highest rate is
 //! also a reason to try higher speeds: up to the reported one if other traffic is received from the WLAN, and beyond
 //! it if not.
-//!
-//! Inserted where completions took many seconds, the box adds nothing to the access point's queue while packets come that their stations
-//! sent before they had what was released since, until a release has been completed. For as long as completions took at most: a
-//! station may say anything.
+//! If the box is inserted where completions took many seconds, it releases nothing while packets come that their stations sent before
+//! receiving any later release, until such a release is completed. This lasts no longer than completions took before, since a station may
+//! send anything.
 //!
 //! What is not here: which packet is released next, which packet acknowledges which release (see `answers`).
 //!
@@ -74,91 +72,90 @@ use super::probes::speed::{ProbedSpeed, Waited};
 use super::speed_steps::SpeedSteps;
 use crate::ids::StationId;
 
-/// Slowness is counted in parts of this.
+/// Fixed-point unit of slowness.
 pub(crate) const UNIT: u64 = 1 << 10;
-/// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
+/// Packets always allowed in flight, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
-/// After this long without an answer due, the measured speed is forgotten.
+/// Time without an acknowledgment due after which the measured speed is forgotten.
 const UNANSWERED: Span = Span::from_secs(1);
-/// An answer that takes longer than this shows that the speed of a trial is too high.
+/// Latest acknowledgment during a trial: a later one shows that the tried speed is too high.
 const PROMPT: Span = Span::from_millis(50);
-/// The time to the next trial then.
+/// Time from a failed trial to the next.
 const TRY_AGAIN: Span = Span::from_secs(60);
-/// Where completions took so long before the box began to hold packets, the old queue is left to drain. A shorter one drains while the
-/// box goes on, and senders need not fall back.
+/// Time that completions took before the insertion from which on the old queue is left to drain. A shorter queue drains while the box goes
+/// on, and senders need not reduce their windows.
 const LONG_QUEUE: Span = Span::from_secs(10);
-/// After a completion of what the bridge carried, more of it stands in the access point for at least so long.
+/// Time after a completion of a release of the bridge for which more of them are taken to be in the access point.
 const OLD_QUEUE: Span = Span::from_millis(250);
-/// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
+/// Fastest speed of a trial, as slowness: 512 times the speed of the airtime model (512 Mb/s where that has 1 Mb/s).
 const FASTEST_TRIED: u64 = UNIT / 512;
-/// Answers add little if at most one part in so many of the completions was not already assumed by time.
+/// Completions add little if at most 1/`NEWS_PART` of the released airtime was not already taken to have left by time.
 const NEWS_PART: u64 = 8;
-/// Others hardly use the medium where what is heard takes no more than one part in so many of what is released.
+/// Stations hardly use the medium if the airtime received from them is at most 1/`QUIET_PART` of the airtime released.
 const QUIET_PART: u64 = 8;
-/// The slowness is measured over at least so long.
+/// Shortest window over which the slowness is measured.
 const WINDOW: Span = Span::from_millis(100);
-/// Of how many windows the mean counts, where the medium is found slower, and where it is found faster. A window in
-/// which it waited for the box makes it look slow, and then it is kept waiting for longer; nothing makes it look
-/// fast.
+/// Windows over which the slowness is averaged, where the medium is found slower, and where it is found faster. A window in which the
+/// medium waited for the box makes it look slow, which would keep it waiting for longer; nothing makes it look fast.
 const WINDOWS: (u64, u64) = (8, 2);
-/// The mean pace is that of about so long.
+/// Memory of the mean service rate.
 const PACE_OVER: Span = Span::from_secs(2);
-/// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, 54 real), or slower.
+/// Bounds of the slowness: from 64 times as fast as the airtime model (1 Mb/s assumed, 54 real) to 64 times as slow.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 64..=UNIT * 64;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Standing {
     in_flight: InFlight,
-    /// The estimated airtime of all releases, and when the newest one was.
+    /// Airtime of all releases by the model, and instant of the newest one.
     released: Span,
     released_at: Instant,
-    /// The newest release with an answer.
+    /// The newest acknowledged release.
     answered: Option<u64>,
-    /// When something was answered that was in flight.
+    /// When something in flight was last acknowledged.
     answered_at: Instant,
-    /// The estimated airtime of all that have left, as far as answers show it; and of those that have left by time since.
+    /// Airtime of all that have left, by completions; and of those that have left by time since the last one.
     carried: Span,
     left_by_time: Span,
-    /// How much of what is in flight has left by time since the last answer, in estimated airtime, and until when that is computed.
+    /// Airtime in flight that has left by time since the last completion, and the instant up to which this is computed.
     by_time: Span,
     reckoned: Instant,
-    /// When the WLAN was last heard, since when an answer has been due, and when one was due last.
+    /// When the WLAN was last heard; since when an acknowledgment has been due; when one was last due.
     heard: Instant,
     due_since: Option<Instant>,
     due_last: Instant,
-    /// Real time for each unit of estimated airtime, in `UNIT`.
+    /// Inverse service rate: medium time for each unit of airtime by the model, in `UNIT`.
     slowness: u64,
     window: Window,
     /// Duration of recent windows, and the estimated airtime of the releases acknowledged in them.
     lately: (Span, Span),
-    /// How much more than the target may be in flight, and how much of that is known to be needed.
+    /// Finds how much more than the target may be in flight, and how much of that is needed.
     allowance: Knee,
     trial: Trial,
     steps: SpeedSteps,
     probed: ProbedSpeed,
-    /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
+    /// Airtime received from the WLAN since the last tick, and `released` at that tick.
     heard_airtime: Span,
     looked_at: Span,
-    /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
+    /// Part of the medium, in thousandths, that unresponsive senders over their share use.
     flooded_permille: u64,
     carried_before: CarriedBefore,
 }
 
-/// What the bridge carried before the box began to hold packets, and what of it still stands in the access point.
+/// Releases of the bridge from before the insertion that may still be in the access point.
 #[derive(Clone, Copy, Debug)]
 struct CarriedBefore {
-    /// All releases before this one. `None`: a later one has been completed, so that none of these stands before it any more.
+    /// All releases before this one. `None`: a later one has been completed, so that none of these is in front of it any more.
     until: Option<u64>,
-    /// When one of them was completed last since then.
+    /// The last completion of one of them since the insertion.
     completed_at: Option<Instant>,
-    /// By then all of them have left, whatever stations say.
+    /// When all of them have left, whatever stations send.
     gone_at: Instant,
 }
 
 impl CarriedBefore {
     const NOTHING: Self = Self { until: None, completed_at: None, gone_at: Instant::ZERO };
 
-    /// Releases before this one; completions took so long.
+    /// All releases before `until`; `stood`: the time that completions took.
     fn new(now: Instant, until: u64, stood: Span) -> Self {
         if stood < LONG_QUEUE {
             return Self::NOTHING;
@@ -166,7 +163,7 @@ impl CarriedBefore {
         Self { until: Some(until), completed_at: None, gone_at: now.saturating_add(stood) }
     }
 
-    /// Notes a completion; whether it shows that some of them stood in the access point, or did until now.
+    /// Notes a completion. Returns whether some of them were known to be in the access point until now.
     fn note_completion(&mut self, now: Instant, number: u64) -> bool {
         let Some(until) = self.until else { return false };
         let stood = self.completed_at.is_some();
@@ -178,20 +175,20 @@ impl CarriedBefore {
         stood
     }
 
-    /// Notes something that is older than what was released since.
+    /// Notes a packet from a station that is older than any later release.
     fn note_older(&mut self, now: Instant) {
         if self.until.is_some() {
             self.completed_at = Some(now);
         }
     }
 
-    /// Until when they are taken to stand before all that was released since.
+    /// Until when they are taken to be in the access point, before all later releases.
     fn stands_until(&self) -> Option<Instant> {
         Some(self.completed_at?.saturating_add(OLD_QUEUE).min(self.gone_at))
     }
 }
 
-/// A speed in parts of another.
+/// A ratio of two speeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ratio {
     pub(crate) numerator: u64,
@@ -202,43 +199,43 @@ impl Ratio {
     pub(crate) const ONE: Self = Self { numerator: 1, denominator: 1 };
 }
 
-/// Whether the rates of the stations in use are known, reported or configured.
+/// Whether the rates of the stations in use are known, by reports or configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RatesSaid {
-    /// All of them.
+    /// All are known.
     All,
-    /// Those of some are unknown.
+    /// Some are unknown.
     NotAll,
-    /// Some are reported above the standard's highest rate; the highest of these, in hundredths of it.
+    /// Some are reported above the standard's highest rate; the highest of these, in hundredths of that rate.
     Faster {
         /// 550 where 300 Mb/s are reported and 54 are the highest.
         percent: u64,
     },
 }
 
-/// A trial of a speed without reports or answers, while packets wait in the box.
+/// A trial of a higher speed, without reports or acknowledgments, while packets wait in the box.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// The slowness before it; `None`: none is tried out.
+    /// The slowness before it; `None`: no trial is running.
     from: Option<u64>,
-    /// The first release since then that asked for an answer, and when.
+    /// The first release since its start with an acknowledgment due, and when it went.
     asked: Option<(u64, Instant)>,
-    /// The box had nothing to release at some time since the last look.
+    /// Whether the box had nothing to release at some time since the last tick.
     starved: bool,
     not_before: Instant,
 }
 
-/// A stretch of time in which the slowness is measured.
+/// An interval in which the slowness is measured.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     began: Instant,
-    /// The acknowledged airtime at its start.
+    /// Airtime that had left at its start.
     from: Span,
-    /// Of the airtime acknowledged since, the part that time had not moved the frontier past before.
+    /// Airtime completed since, without the part that had already left by time.
     news: Span,
-    /// What was released in it of protocols whose answers are not known.
+    /// Airtime released in it in protocols whose acknowledgments are not recognised.
     unanswerable: Span,
-    /// The box had nothing to release at some time, or waited for a signal.
+    /// Whether the box had nothing to release at some time, or waited for a completion.
     void: bool,
 }
 
@@ -272,7 +269,7 @@ impl Standing {
         }
     }
 
-    /// A packet was released.
+    /// Notes a release.
     pub(crate) fn release(&mut self, now: Instant, release: Release, _of: Option<&mut Paced>) -> Mark {
         let Release { airtime, due, managed, previous, .. } = release;
         let mark = self.note_release(now, airtime, due, previous);
@@ -307,24 +304,24 @@ impl Standing {
             }
             let expected = self.outstanding().mul_div(self.slowness, UNIT);
             self.steps.note_release(now, number, expected);
-            // What was never answered long ago says nothing about now.
+            // An acknowledgment that has been due for very long says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < LONG_AGO).or(Some(now));
         }
         Mark::new(number, due)
     }
 
-    /// It does not wait for the answer to this release any more, and for none to other releases of its flow until it is there.
+    /// Whether this release was given up; other releases of its flow are then not waited for until it completes.
     pub(crate) fn is_given_up(&self, mark: Mark) -> bool {
         self.in_flight.is_given_up(mark.number())
     }
 
-    /// The newest release, of this airtime by the airtime model, is of a protocol whose answers are not known.
+    /// Notes that the newest release, of this airtime by the model, is of a protocol whose acknowledgments are not recognised.
     pub(crate) fn note_unanswerable(&mut self, airtime: Span) {
         self.window.unanswerable += airtime;
     }
 
-    /// The box begins to hold packets. What the bridge had carried before, and nothing has completed, may have been dropped
-    /// by the access point: none of it counts as in flight.
+    /// The box begins to hold packets. Releases of the bridge that are not completed may have been dropped by the access point: none of
+    /// them counts as in flight.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.released -= self.in_flight.medium();
         self.looked_at = self.looked_at.min(self.released);
@@ -334,18 +331,18 @@ impl Standing {
         self.allowance.insert(now);
     }
 
-    /// The newest release asks for an answer, which may be timed; `managed`: packets are held.
+    /// Notes that the newest release elicits an acknowledgment, which may be timed; `managed`: packets are held.
     fn time_answer(&mut self, now: Instant, managed: bool) {
         if !managed {
             return self.allowance.note_unmanaged(now, self.in_flight.next() - 1);
         }
-        // Beside a flood even a lone packet waits for the medium, and so it does behind an old queue.
+        // Beside a flood, or behind an old queue, even a lone packet waits for the medium.
         if self.flooded_permille == 0 && self.old_until().is_none() {
             self.allowance.note_release(now, self.in_flight.next() - 1, self.outstanding());
         }
     }
 
-    /// What came was sent before its station had a release: before that, too, something stands that is older.
+    /// A packet from a station was sent before the station had any later release: an older queue is still before those.
     pub(crate) fn note_older_packet(&mut self, now: Instant) {
         self.carried_before.note_older(now);
     }
@@ -367,22 +364,22 @@ impl Standing {
         if newest == mark.number() {
             self.slowness = self.steps.note_answer(now, newest, self.slowness).min(*SLOWNESS.end());
         }
-        // This is the best that is known: had more left the access point long ago, it would have been answered.
+        // This is the best evidence: had more left the access point long ago, it would have been acknowledged.
         self.by_time = Span::ZERO;
         (self.answered, self.answered_at) = (Some(newest), now);
         self.due_since = (self.in_flight.due() > 0).then_some(now);
-        // It was prompt: the next one judges anew.
+        // It was prompt: the next one is judged anew.
         self.trial.asked = self.trial.asked.filter(|(number, _)| *number > newest);
         self.measure(now);
     }
 
-    /// Of what is in flight this much is taken to have left without an answer.
+    /// Notes that this much of what is in flight has left without a completion.
     fn left(&mut self, airtime: Span) {
         self.left_by_time += airtime;
         self.by_time = self.by_time.saturating_sub(airtime);
     }
 
-    /// A station has answered a probe: all that was released before it has left, too.
+    /// A station has replied to a probe: all earlier releases have left, too.
     pub(crate) fn answer_probe(&mut self, now: Instant, mark: Mark, waited: Waited) {
         self.reckon(now);
         let cleared = self.in_flight.complete_all(mark.number()).believed;
@@ -402,17 +399,17 @@ impl Standing {
         self.window.void = true;
     }
 
-    /// Answers to probes have made the medium look faster than any queue has shown.
+    /// Whether replies to probes have raised the speed above what any queue has confirmed.
     pub(crate) fn is_speed_unproven(&self) -> bool {
         self.probed.is_unproven(self.slowness)
     }
 
-    /// The box keeps all back, so that a probe finds no queue.
+    /// The box releases nothing, so that a probe finds no queue.
     pub(crate) fn pause(&mut self, now: Instant) {
         self.probed.pause(now);
     }
 
-    /// Answers to probes are not believed any more.
+    /// Replies to probes are no longer trusted.
     pub(crate) fn disbelieve_probes(&mut self) {
         self.slowness = self.probed.give_up(self.slowness);
     }
@@ -424,10 +421,10 @@ impl Standing {
         self.heard_airtime += airtime;
     }
 
-    /// DATA of a station is part of what completes releases here.
+    /// DATA of a station delay completions here, and need no account.
     pub(crate) const fn note_data(&mut self, _now: Instant, _airtime: Span, _station: StationId, _of: &Paced) {}
 
-    /// The box has nothing to release, or keeps it back.
+    /// The box has nothing to release, or releases nothing on purpose.
     pub(crate) fn starve(&mut self) {
         self.allowance.starve();
         self.probed.starve();
@@ -435,19 +432,18 @@ impl Standing {
         self.trial.starved = true;
     }
 
-    /// When the next packet may be released, if nothing is heard until then. It may when less
-    /// stands than the target and as much again as it takes itself: behind a long one the answer to the one before
-    /// comes late.
+    /// When the next packet may be released, if nothing is received until then: when less is in flight than the target and the packet's
+    /// own airtime, since behind a long packet the acknowledgment of the one before comes late.
     pub(crate) fn ready_at(&self, allowance: Allowance, Next { own, .. }: Next) -> Instant {
         let allowance = match allowance {
             Allowance::Target(target) => Allowance::Target(target.mul_div(UNIT, self.best_slowness())),
             Allowance::Fixed(most) => Allowance::Fixed(most.mul_div(UNIT, self.slowness)),
         };
         let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
-        // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
+        // Beside a flood less of the medium is available, but a packet has to be next when the access point's turn comes.
         let most = allowance.most(lag, self.flooded_permille) + own;
         let outstanding = self.outstanding();
-        // Beside a flood what was overtaken waits for its station's turn on the medium, which takes long.
+        // Beside a flood, overtaken releases wait long for their station's turn on the medium.
         let under_way = match self.flooded_permille {
             0 => self.under_way(),
             _ => self.under_way().saturating_sub(self.in_flight.passed()),
@@ -462,9 +458,8 @@ impl Standing {
             .min(given_up.max(from.saturating_add(ROUNDING)))
     }
 
-    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
-    /// is forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher
-    /// one is tried out as long as something waits.
+    /// Periodically: if no acknowledgment has been due for long, moves the measured speed toward the usual one. If known rates allow a
+    /// higher speed, and packets wait, tries one instead.
     pub(crate) fn forget_speed(&mut self, now: Instant, usual: Ratio, said: RatesSaid) {
         self.reckon(now);
         let starved = core::mem::take(&mut self.trial.starved);
@@ -478,7 +473,8 @@ impl Standing {
         }
         let usual = Span::from_nanos(UNIT).mul_div(usual.denominator, usual.numerator).as_nanos();
         let in_use = now.saturating_since(self.released_at) < UNANSWERED;
-        // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
+        // Where stations send, for instance uploads, the waiting packets may be their ACKs, and the box does not have the medium for
+        // itself.
         let is_silent = now.saturating_since(self.heard) >= UNANSWERED;
         let fastest = match said {
             RatesSaid::All => None,
@@ -497,13 +493,13 @@ impl Standing {
         }
     }
 
-    /// Whether what was heard since the last look took little of the medium beside what was released.
+    /// Whether airtime received since the last tick was little relative to airtime released.
     fn look_who_is_heard(&mut self) -> bool {
         let released = self.released - core::mem::replace(&mut self.looked_at, self.released);
         core::mem::take(&mut self.heard_airtime) * QUIET_PART <= released
     }
 
-    /// Ends a trial that an answer has been due to for too long.
+    /// Ends a trial whose acknowledgment has been due for too long.
     fn judge_trial(&mut self, now: Instant) {
         let is_late = self.trial.asked.is_some_and(|(_, asked)| now.saturating_since(asked) > PROMPT);
         if let Some(before) = self.trial.from.filter(|_| is_late) {
@@ -512,8 +508,8 @@ impl Standing {
         }
     }
 
-    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and
-    /// all others at most so much; both in believed airtime.
+    /// Notes the airtime that unresponsive senders over their share used in an interval, and the most that all others used; both by the
+    /// airtime model.
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
         if flood > Span::ZERO {
@@ -522,13 +518,13 @@ impl Standing {
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
-    /// The medium's speed, relative to the estimated airtime.
+    /// The medium's speed, relative to the airtime model.
     pub(crate) fn speed(&self) -> Ratio {
         Ratio { numerator: UNIT, denominator: self.slowness }
     }
 
-    /// The mean time that the medium really took lately, in parts of what is believed: `(numerator, denominator)`. The
-    /// speed tells what may be released now, and leans to the fast side; this tells what something has taken.
+    /// Recent mean of medium time relative to airtime by the model: `(numerator, denominator)`. The speed, which limits releases, is
+    /// biased to the fast side; this is what releases have really taken.
     pub(crate) fn pace(&self) -> (u64, u64) {
         match self.lately {
             (took, believed) if believed > Span::ZERO => (took.as_nanos(), believed.as_nanos()),
@@ -536,38 +532,38 @@ impl Standing {
         }
     }
 
-    /// An access of its own for each packet.
+    /// Each packet has an access of its own.
     pub(crate) fn run_limit(&self, _now: Instant, _full: RunLimit) -> RunLimit {
         RunLimit::SINGLE
     }
 
-    /// The account is in believed airtime.
+    /// The account is in airtime by the model.
     pub(crate) fn own(&self, airtime: Span, _of: &Paced) -> Span {
         airtime
     }
 
-    /// Medium time of a packet of which this airtime is believed.
+    /// Medium time of a packet of this airtime.
     pub(crate) fn medium(&self, airtime: Span, _of: &Paced) -> Span {
         let (numerator, denominator) = self.pace();
         airtime.mul_div(numerator, denominator)
     }
 
-    /// The same, as it is shown.
+    /// The same, as shown in reports.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
         self.medium(airtime, of)
     }
 
-    /// Accesses of others are part of it.
+    /// Accesses of others are included.
     pub(crate) fn undisturbed(&self, medium: Span) -> Span {
         medium
     }
 
-    /// Stations cost what their rates say.
+    /// All stations cost what their rates say.
     pub(crate) fn ratio(&self, _of: &Paced) -> (u64, u64) {
         (1, 1)
     }
 
-    /// Nothing is learned of stations.
+    /// Nothing is learned of single stations.
     pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         None
     }
@@ -575,28 +571,28 @@ impl Standing {
     /// Runs are of one packet for all stations.
     pub(crate) fn note_new_station(&mut self) {}
 
-    /// Sparse flows are recognised by believed airtime.
+    /// Sparse flows are judged by airtime of the model.
     pub(crate) fn sparse_pace(&self) -> (u64, u64) {
         (1, 1)
     }
 
-    /// The access points' backlog, in the time that the medium takes for it.
+    /// The access points' backlog, as medium time.
     pub(crate) fn backlog(&self) -> Span {
         self.outstanding().mul_div(self.slowness, UNIT).saturating_sub(self.lag())
     }
 
-    /// What has to be in flight beyond the target since the path delays, as far as that is known, in medium time.
+    /// The lag: medium time that has to be in flight beyond the target, as far as it is known.
     pub(crate) fn lag(&self) -> Span {
         self.allowance.proven().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned))
     }
 
-    /// Probes show how far the queue has come, and not the traffic.
+    /// Whether probes, and not the traffic, show completions.
     pub(crate) fn uses_probes(&self) -> bool {
         self.probed.is_in_use()
     }
 
-    /// The slowness to convert the target by. A window in which too little was in flight makes the medium look slow; were the limit
-    /// computed from that, it would shrink further.
+    /// The slowness by which the target is converted. A window with too little in flight makes the medium look slow; a limit computed from
+    /// that would shrink further.
     fn best_slowness(&self) -> u64 {
         match self.allowance.best() {
             0 => self.slowness,
@@ -604,8 +600,8 @@ impl Standing {
         }
     }
 
-    /// Until when what the bridge carried is taken to stand in the access point, before all that was released since, so that nothing
-    /// of that leaves by time; `None`: it does not now.
+    /// Until when releases of the bridge are taken to be in the access point, before all later releases, so that none of the latter leaves
+    /// by time; `None`: not now.
     fn old_until(&self) -> Option<Instant> {
         self.carried_before.stands_until().filter(|&until| self.reckoned < until)
     }
@@ -624,7 +620,7 @@ impl Standing {
         self.in_flight.next()
     }
 
-    /// The last release of each station that an acknowledgment is due to.
+    /// The last release of each station with an acknowledgment due.
     pub(crate) fn awaited(&self) -> BTreeMap<StationId, u64> {
         self.in_flight.awaited()
     }
@@ -643,12 +639,12 @@ impl Standing {
         }
         self.judge_trial(now);
         if now > from && self.in_flight.count() > 0 {
-            // Without a signal it is the box that the medium waits for.
+            // If nothing is received, it is the box that the medium waits for.
             let stages = self.stages();
             self.window.void |= stages.is_lost(now);
             self.by_time =
                 (self.by_time + stages.progress(from, now).mul_div(UNIT, self.slowness)).min(self.in_flight.medium());
-            // Between probes it stays in the account, since the next answer may show that less has left.
+            // Between probes it stays in the account, since the next reply may show that less has left.
             let mut left = Load::default();
             if !self.probed.is_in_use() {
                 left += self.in_flight.serve(self.by_time);
@@ -659,7 +655,7 @@ impl Standing {
         self.reckoned = self.reckoned.max(now);
     }
 
-    /// At which part of the medium's speed time moves the estimate.
+    /// The parts of the medium's speed by which time moves the estimate.
     fn stages(&self) -> Stages {
         Stages::of(Heard {
             is_probed: self.probed.is_in_use(),
@@ -671,7 +667,7 @@ impl Standing {
         })
     }
 
-    /// An answer has come: ends a window that is long enough.
+    /// After a completion: ends a window that is long enough.
     fn measure(&mut self, now: Instant) {
         let Window { began, from, news, unanswerable, void } = self.window;
         let took = now.saturating_since(began);
@@ -681,7 +677,7 @@ impl Standing {
         let progress = self.carried.saturating_sub(from);
         if !void && progress > Span::ZERO {
             self.note_pace(took, progress);
-            // Where most of it could have been answered, answers that are late or lost are the reason.
+            // If most of it could have been acknowledged, late or lost acknowledgments are the reason.
             let by_time = news * NEWS_PART < progress && unanswerable * 2 >= progress;
             self.learn(now, took.mul_div(UNIT, progress.as_nanos()).as_nanos(), by_time);
         }
@@ -690,7 +686,7 @@ impl Standing {
             Window { began: now, from: self.carried, news: Span::ZERO, unanswerable: Span::ZERO, void: false };
     }
 
-    /// A window has shown this slowness; `by_time`: it was time that let packets go in it, rather than answers.
+    /// Learns the slowness of a window; `by_time`: time let packets go in it, rather than completions.
     fn learn(&mut self, now: Instant, sample: u64, by_time: bool) {
         let sample = sample.clamp(self.slowness / 2, self.slowness * 2);
         // No more than this was offered.

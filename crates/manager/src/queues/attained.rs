@@ -1,45 +1,44 @@
 //! Least attained service first, within a station's share: short transfers go before long ones of the same station.
 //!
-//! A page is some tens of kilobytes. Beside the four downloads of its own station it would get a fifth of the
-//! station's share. So a connection weighs the more the less it was served since it was last idle ([`IDLE`]): in a
-//! [few levels](BITS), with equal turns within each. Nobody is starved, since these are weights and no priorities, and
-//! the weight that a level's connections have together is bounded: to a long transfer, all shorter ones of its station
-//! are as many as they are, or twenty if they are fewer.
+//! A page is some tens of kilobytes. Beside the four downloads of its own station it would get a fifth of the station's share. So a
+//! connection weighs the more the less it was served since it was last idle ([`IDLE`]): in a [few levels](BITS), with equal turns within
+//! each. No connection is starved, since these are weights and no priorities, and the total weight of a level is bounded: to a long
+//! transfer, all shorter ones of its station count as many as they are, or as twenty if they are fewer.
 //!
-//! What a station gets stays its share: all of this is below it. Of an upload, the data that its ACKs release count.
+//! The share of a station does not change: all of this is below it. For an upload, the data that its ACKs release count.
 //!
 //! Source for the rule: Heusse, Urvoy-Keller, Duda, Institut Eurecom RR-08-220, 2008 (see `evenair_sched::LasAck`); there
 //! it is a priority, and for all stations together.
 //!
-//! What is not here: the tags (see `evenair_sched`); the first packets of all, which go before their turns (`sparse`).
+//! What is not here: the tags (see `evenair_sched`); the priority of a transfer's first packets (`sparse`).
 
 use evenair_sched::NodeId;
 use evenair_units::{Instant, Span};
 
 use super::{Node, Queues, Share};
 
-/// Who was served less than this since it was idle is in the first level, or the second: 100 kB, which is most pages'
-/// objects, and 1 MB.
+/// Bits served since idle up to which a connection is in the first or second level: 100 kB, which most objects of pages have at most, and
+/// 1 MB.
 const BITS: [u64; LEVELS] = [800_000, 8_000_000];
 const LEVELS: usize = 2;
-/// The weight of a long transfer, and what the transfers of each level have in all, of which none has less than a long
-/// one.
+/// `LONG`: weight of a long transfer. `OF_LEVEL`: total weight of the transfers in each level, of which none has less than a long one.
 const LONG: u64 = 16;
-/// The weight of all flows together that their station has not answered: half of a long transfer's, so that any flow that it has
-/// answered keeps more than half of its share beside them.
+/// Total weight of all unanswered flows of a station: half of a long transfer's, so that any answered flow keeps more than half of its
+/// share beside them.
 pub(super) const UNANSWERED: u64 = LONG / 2;
 const OF_LEVEL: [u64; LEVELS] = [LONG * 16, LONG * 4];
-/// Longer than the pauses of a transfer that waits for its window, shorter than a user's.
+/// Idle time after which a connection starts in the first level: longer than a transfer waits for its window, shorter than a user's
+/// pauses.
 const IDLE: Span = Span::from_secs(1);
 
-/// What a queue was served since it was idle, and in which level it is counted with its parent.
+/// Bits served from a queue since it was idle, and the level in which its parent counts it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Attained {
     bits: u64,
     counted: Option<u8>,
 }
 
-/// Of an inner node: how many of its children are in each level.
+/// Children of an inner node in each level.
 pub(super) type InLevels = [u32; LEVELS];
 
 impl Attained {
@@ -48,14 +47,14 @@ impl Attained {
     }
 }
 
-/// The weight of a queue in this level, in which there are so many.
+/// The weight of a queue in this level, with the number of queues in each.
 fn weight(level: Option<u8>, in_levels: InLevels) -> u64 {
     let Some(level) = level.map(usize::from) else { return LONG };
     (OF_LEVEL[level] / u64::from(in_levels[level]).max(1)).max(LONG)
 }
 
 impl<P> Queues<P> {
-    /// A queue that last held something then begins to hold something.
+    /// Notes that a queue becomes non-empty, which last held a packet at `last_held`.
     pub(super) fn begin_attaining(&mut self, leaf: NodeId, last_held: Instant, now: Instant) {
         if now.saturating_since(last_held) >= IDLE {
             self.node(leaf).attained.bits = 0;
@@ -63,14 +62,14 @@ impl<P> Queues<P> {
         self.weigh(leaf);
     }
 
-    /// A queue was served these bits.
+    /// Notes the service of a queue in bits.
     pub(super) fn note_attained(&mut self, leaf: NodeId, bits: u64) {
         let attained = &mut self.node(leaf).attained;
         attained.bits = attained.bits.saturating_add(bits);
         self.weigh(leaf);
     }
 
-    /// Gives a queue the weight of its level.
+    /// Sets the weight of a queue by its level.
     fn weigh(&mut self, leaf: NodeId) {
         let by_attained = self.by_attained;
         let node = self.node(leaf);
@@ -86,7 +85,7 @@ impl<P> Queues<P> {
     }
 }
 
-/// Counts a queue in a level, or in none where it is not active: others then weigh more. How many there are in each now.
+/// Counts a queue in a level, or in none if it is not active: others then weigh more. Returns the number in each level.
 pub(super) fn count(nodes: &mut [Option<Node>], parent: Option<NodeId>, leaf: NodeId, level: Option<u8>) -> InLevels {
     let before = nodes[leaf.index()].as_mut().and_then(|node| core::mem::replace(&mut node.attained.counted, level));
     let parent = parent.and_then(|parent| nodes[parent.index()].as_mut());
@@ -114,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_served_less_weighs_more() {
+    fn the_weight_falls_with_attained_service() {
         let of = |bits| weight(Attained { bits, counted: None }.level(), [1, 1]);
         assert!(of(0) > of(800_000) && of(800_000) > of(8_000_000) && of(u64::MAX) == LONG);
     }

@@ -1,4 +1,4 @@
-//! What the tree of queues takes of a configuration.
+//! The settings of the tree of queues.
 
 use evenair_sched::CodelConfig;
 use evenair_units::Limit;
@@ -13,6 +13,6 @@ pub(crate) struct TreeConfig<'c> {
     pub(crate) held_limit: Option<u32>,
     pub(crate) aqm: Option<CodelConfig>,
     pub(crate) sparse_first: bool,
-    /// The part of the WLAN that the LAN keeps, where the box serves the Internet link.
+    /// The part of the WLAN that the LAN keeps, if the box serves the Internet link.
     pub(crate) lan_permille: Option<u32>,
 }

@@ -1,10 +1,10 @@
 //! A queue discipline in place of the policy's tree for the packets that wait for the WLAN.
 //!
-//! It serves for comparison, and for the published mechanisms that are disciplines (LAS-ACK, HTB). The box still
-//! draws the queue into itself, and the controller still decides how much is released; the discipline only decides
-//! the order. It charges the packets toward the WLAN by their virtual length: DATA with the ACKs that answer them, an ACK
-//! with the DATA that it releases. Rates of classes are therefore of both directions together. Limits of queues in bytes
-//! count the packets themselves.
+//! It serves for comparison, and for the published mechanisms that are disciplines (LAS-ACK, HTB). The box still draws
+//! the queue into itself, and the controller still decides how much is released; the discipline only decides the order.
+//! It charges packets toward the WLAN by their virtual length: DATA with the ACKs that they elicit, an ACK with the DATA
+//! that it releases. Rates of classes therefore cover both directions. Limits of queues in bytes count the packets
+//! themselves.
 //!
 //! A channel-aware discipline (WHTB) gets what the manager knows: the reported signals, and the airtime of a packet
 //! at the assumed rate of its station, beside that at the best rate. The box does not see the fate of single packets,
@@ -28,20 +28,20 @@ use crate::packet_cost::Charge;
 use crate::{Hop, QueueReport};
 use config::QueueConfig;
 
-/// The discipline with what it holds.
+/// The discipline and the packets that it holds.
 pub(crate) struct Disciplined<P> {
     config: QueueConfig,
     queue: Box<dyn Discipline<Waiting<P>> + Send>,
-    /// The discipline had nothing to give, though it holds something: not before this.
+    /// Earliest time of the next packet, after the discipline had none to give although it holds some.
     shaped_until: Instant,
-    /// The last packet's medium time: what is expected of the next one.
+    /// Medium time of the last packet, which is expected of the next one, too.
     last_airtime: Span,
-    /// What was served lately, in bits and in time at C_i.
+    /// Recent service, in bits and in time at C_i.
     served_bits: u64,
     served_time: Span,
 }
 
-/// A packet, as the discipline sees it.
+/// A packet in the form that the discipline needs.
 struct Waiting<P> {
     held: Held<P>,
     tags: Tags,
@@ -105,18 +105,18 @@ impl<P: Send + 'static> Disciplined<P> {
         self.queue.len()
     }
 
-    /// Holds a packet that is to be charged so much.
+    /// Holds a packet with this charge.
     pub(crate) fn push(&mut self, now: Instant, held: Held<P>, tags: Tags, charge: Charge) {
         self.queue.handle_packet(now, Waiting { held, tags, charge });
         self.shaped_until = Instant::ZERO;
     }
 
-    /// When it may give a packet, as far as it alone is asked.
+    /// When the discipline may give a packet.
     pub(crate) const fn ready_at(&self) -> Instant {
         self.shaped_until
     }
 
-    /// What the next packet's medium time is taken to be.
+    /// Expected medium time of the next packet.
     pub(crate) const fn expected_airtime(&self) -> Span {
         self.last_airtime
     }
@@ -130,12 +130,12 @@ impl<P: Send + 'static> Disciplined<P> {
         next.map(|waiting| (waiting.held, waiting.charge))
     }
 
-    /// What the discipline has dropped.
+    /// The next packet that the discipline has dropped.
     pub(crate) fn poll_drop(&mut self) -> Option<Dropped<Held<P>>> {
         self.queue.poll_drop().map(|Dropped { packet, cause }| Dropped { packet: packet.held, cause })
     }
 
-    /// A station is received with so much signal: it goes for the leaves of its packets.
+    /// Passes a station's signal to the leaves of its packets.
     pub(crate) fn hear(&mut self, now: Instant, class: Option<ClassId>, signal: Dbm) {
         let news = News::Signal(signal - self.config.noise);
         let [up, down] = [Direction::Up, Direction::Down].map(|direction| self.config.leaf_of(class, direction));
@@ -145,14 +145,13 @@ impl<P: Send + 'static> Disciplined<P> {
         }
     }
 
-    /// It goes by what packets cost.
+    /// Whether the discipline uses measured costs.
     pub(crate) const fn asks_for_costs(&self) -> bool {
         use evenair_sched::{Config, Estimator, WhtbConfig};
         matches!(self.config.discipline, Config::Whtb(WhtbConfig { estimator: Estimator::Delivery(_), .. }))
     }
 
-    /// A packet of a leaf has left that was charged so much: the medium time that it takes, and what it would take over the
-    /// best channel.
+    /// Notes a released packet of a leaf and its charge: its medium time, and the same over the best channel.
     pub(crate) fn note_cost(&mut self, now: Instant, leaf: u32, size: Bytes, [took, at_best]: [Span; 2]) {
         let news = News::Fate { size, took, at_best, delivered: true };
         self.queue.handle_feedback(now, &Feedback { class: leaf, news });
@@ -164,7 +163,7 @@ impl<P: Send + 'static> Disciplined<P> {
         self.last_airtime = airtime;
     }
 
-    /// Some time has passed: what was served until now counts for half as much.
+    /// Halves the weight of earlier service.
     pub(crate) const fn age(&mut self) {
         self.served_bits /= 2;
         self.served_time = Span::from_nanos(self.served_time.as_nanos() / 2);
@@ -179,12 +178,12 @@ impl<P: Send + 'static> Disciplined<P> {
         (packets > 0).then_some(report)
     }
 
-    /// C of the mixture that was served lately; `None` if nothing was.
+    /// C of the mixture served recently; `None`: nothing was.
     pub(crate) fn capacity(&self) -> Option<BitRate> {
         Some(BitRate::from_bits_over(self.served_bits, self.served_time)).filter(|rate| *rate > BitRate::ZERO)
     }
 
-    /// Takes all out, in the order of service; what is dropped on the way comes as the second.
+    /// Takes out all packets in the order of service; the second result are those dropped on the way.
     pub(crate) fn drain(&mut self, now: Instant) -> (Vec<Held<P>>, Vec<Dropped<Held<P>>>) {
         let (mut taken, mut at) = (Vec::with_capacity(self.len()), now);
         loop {
@@ -193,13 +192,13 @@ impl<P: Send + 'static> Disciplined<P> {
             } else if self.len() == 0 || self.shaped_until <= at || self.shaped_until == Instant::MAX {
                 break;
             } else {
-                // A shaper's own time: nobody waits for it.
+                // A shaper waits; this only advances its clock.
                 at = self.shaped_until;
             }
         }
         taken.extend(self.queue.take_all().into_iter().map(|waiting| waiting.held));
         let dropped = core::iter::from_fn(|| self.poll_drop()).collect();
-        // Its time has gone ahead of the caller's.
+        // Its clock is now ahead of the caller's.
         *self = Self::new(&self.config);
         (taken, dropped)
     }

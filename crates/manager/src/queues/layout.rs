@@ -1,4 +1,5 @@
-//! Where a flow's queue is in the tree: nodes appear when the first flow needs them, and go with the last one.
+//! The place of a flow's queue in the tree: nodes are created for the first flow that needs them, and removed with the
+//! last one.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -17,11 +18,11 @@ use crate::ids::{ClassId, Direction, FlowId, StationId};
 use crate::stations::Station;
 use crate::wan::config::WanConfig;
 
-/// The station of the connection for which a node is made.
+/// The station of the flow for which a node is made.
 #[derive(Clone, Copy)]
 struct Member {
     station: StationId,
-    /// What the medium carries for it alone.
+    /// C_i of the station.
     capacity: BitRate,
 }
 
@@ -33,8 +34,8 @@ impl<P> Queues<P> {
         Self { origins, classes, by_time, ..Self::with(config, levels(config), config.aqm) }
     }
 
-    /// The queues before one direction of the Internet link: no level of directions, since all go the same way, and no
-    /// weights by rates, since the link has one. Ceilings are the WLAN's.
+    /// The queues before one direction of the Internet link: without a level of directions, and without weights by PHY
+    /// rates, since the link has one rate. Ceilings apply to the WLAN only.
     pub(crate) fn of_link(config: &TreeConfig<'_>, wan: &WanConfig, now: Instant) -> Self {
         let of_link = |level: Level| match level {
             Level::Direction { .. } => None,
@@ -75,7 +76,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// The queue for a connection, made if need be. To be paired with [`Self::detach`].
+    /// The queue of a flow, created if needed. To be paired with [`Self::detach`].
     pub(crate) fn attach(&mut self, id: FlowId, flow: &Flow, station: &Station) -> NodeId {
         let of_station = Member { station: flow.station, capacity: station.capacity };
         if station.is_shared {
@@ -103,8 +104,8 @@ impl<P> Queues<P> {
         at
     }
 
-    /// The one queue of all unheard stations: in no class, a sibling of stations, or where these are no level of what
-    /// is the last one.
+    /// The one queue of all unheard stations: in no class, a sibling of stations, or of the last level if stations are
+    /// no level.
     fn shared_node(&mut self, id: StationId, station: &Station) -> NodeId {
         let of_station = Member { station: id, capacity: station.capacity };
         let mut at = self.class_node(None, of_station);
@@ -126,7 +127,7 @@ impl<P> Queues<P> {
         self.child(at, Share::Station(id), weight, of_station)
     }
 
-    /// The node of a class, or of what is in none of its children.
+    /// The node of a class, or of its traffic in none of its children.
     fn class_node(&mut self, class: Option<ClassId>, of_station: Member) -> NodeId {
         let Some(classes) = &self.classes else { return NodeId::ROOT };
         let tree = &classes.tree;
@@ -182,7 +183,7 @@ impl<P> Queues<P> {
         id
     }
 
-    /// A connection does not use its queue any more, and holds nothing in it.
+    /// Detaches a flow from its queue, in which it holds nothing.
     pub(crate) fn detach(&mut self, leaf: NodeId) {
         self.node(leaf).users -= 1;
         if self.node(leaf).users > 0 {
@@ -207,7 +208,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// The station's rate or weight has changed.
+    /// Updates the weight of a station's nodes after a change of its rate or weight.
     pub(crate) fn update_station(&mut self, id: StationId, station: &Station) {
         let Some(level) = self.levels.iter().find(|level| matches!(level, Level::Station { .. })) else { return };
         let weight = station_weight(level, self.by_time, station);
@@ -218,8 +219,8 @@ impl<P> Queues<P> {
     }
 }
 
-/// The policy's levels below its classes. Where standing queues are distinguished, each connection has a queue of its
-/// own, whose wait is its own doing and no other's.
+/// The policy's levels below its classes. With CoDel each connection has a queue of its own, so that its wait is caused
+/// by its own packets.
 fn levels(config: &TreeConfig<'_>) -> Vec<Level> {
     let levels = config.policy.levels.iter().filter(|level| !matches!(level, Level::Tree(_)));
     let mut levels: Vec<Level> = levels.cloned().collect();
@@ -250,8 +251,8 @@ fn share_of(level: &Level, by_time: bool, id: FlowId, flow: &Flow, station: &Sta
     }
 }
 
-/// Where shares count in bits, those of medium time are weighted by C_i. It counts in kb/s: fine enough, and the
-/// product with any weight keeps within 64 bits.
+/// Weight of a station's node: if shares of medium time count in bits, it is multiplied by C_i in kb/s, which is fine
+/// enough and keeps the product with any weight within 64 bits.
 fn station_weight(level: &Level, by_time: bool, station: &Station) -> u64 {
     match level {
         Level::Station { time_fair: true } if !by_time => station.weight() * (station.capacity.as_bps() / 1_000).max(1),

@@ -14,18 +14,19 @@
 
 use evenair_units::{Instant, Span};
 
-/// The medium time that a connection which was idle may use before it counts as bulk: ten packets of full size at 11
-/// Mb/s, the usual initial window (RFC 6928).
+/// Medium time that a connection may use after idleness before it counts as bulk: ten packets of full size at 11 Mb/s,
+/// the usual initial window (RFC 6928).
 const BURST: Span = Span::from_millis(20);
-/// Credit comes back at half of an equal share of the queues in use, and at most at this part of all time: who uses
-/// less is sparse, and bulk transfers are not, even where their queues run empty now and then.
+/// Largest part of time at which credit is restored, as a divisor; else it is half of an equal share of the queues in
+/// use. Connections that use less are sparse; bulk transfers are not, even if their queues run empty now and then.
 const MOST_PART: u64 = 8;
 
-/// By how much of its own medium time a station may be ahead of its turns, and by how much a direction or class.
+/// Medium time by which a station may be ahead of its turns for its sparse queues to have priority; by which a direction
+/// or class may.
 pub(crate) const LEAD: Span = Span::from_millis(30);
 pub(crate) const LEAD_ABOVE: Span = Span::from_millis(100);
 
-/// What a queue has used of the medium lately.
+/// Recent use of the medium by a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credit {
     used: Span,
@@ -33,18 +34,18 @@ pub(crate) struct Credit {
 }
 
 impl Credit {
-    /// All of it: a queue that has used nothing yet.
+    /// Full credit of an unused queue.
     pub(crate) const FULL: Self = Self { used: Span::ZERO, at: Instant::ZERO };
 
-    /// Reckons with the time until now, in which so many queues were in use.
+    /// Restores credit up to now; `in_use`: number of queues in use.
     pub(crate) fn refill(&mut self, now: Instant, in_use: usize) {
         let part = MOST_PART.max(2 * in_use as u64);
         self.used = self.used.saturating_sub(now.saturating_since(self.at) / part);
         self.at = self.at.max(now);
     }
 
-    /// It was served for so long. It owes a burst at most: a bulk transfer that ends is soon forgotten, and one whose
-    /// queue is empty for a moment is not.
+    /// Uses credit. The debt is at most a burst: a bulk transfer that ends is soon forgotten, but not one whose queue is
+    /// empty for a moment.
     pub(crate) fn spend(&mut self, airtime: Span) {
         self.used = (self.used + airtime).min(BURST * 2);
     }
@@ -62,7 +63,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(ms)
     }
 
-    /// Whether a queue that is served 2 ms of the medium in every `period` ms keeps some credit.
+    /// Whether a queue that uses 2 ms of the medium in every `period` ms keeps some credit.
     fn stays_sparse(period: u64, in_use: usize) -> bool {
         let mut credit = Credit::FULL;
         (0..1_000).all(|k| {
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn who_uses_less_than_half_of_a_share_is_sparse_and_who_uses_more_is_not() {
+    fn a_queue_is_sparse_up_to_half_of_a_share() {
         assert!(stays_sparse(16, 1) && !stays_sparse(14, 1));
         assert!(stays_sparse(40, 10) && !stays_sparse(38, 10));
     }

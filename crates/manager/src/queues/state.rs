@@ -1,4 +1,4 @@
-//! What the tree of queues is, seen from outside: C* of what it serves, and what it holds.
+//! The state of the tree of queues, for reports: C* of the traffic that it serves, and the packets that it holds.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,12 +14,12 @@ use crate::ids::ClassId;
 use crate::stations::Stations;
 use crate::{Hop, Level, QueueReport};
 
-/// A queue counts as active for this long after it held something: longer than the pauses of a connection that waits
-/// for its window, shorter than a user's.
+/// Time since it last held a packet for which a queue counts as active: longer than a connection waits for its window,
+/// shorter than a user's pauses.
 const ACTIVE: Span = Span::from_secs(1);
 
 impl<P> Queues<P> {
-    /// Some time has passed: what was served until now counts for half as much.
+    /// Halves the weight of earlier service.
     pub(crate) fn age(&mut self, now: Instant) {
         self.forget_idle(now);
         for &leaf in &self.recent {
@@ -28,7 +28,7 @@ impl<P> Queues<P> {
         }
     }
 
-    /// Takes those out of the list of what may be active that have not been lately.
+    /// Removes queues that have not been active recently from the list.
     fn forget_idle(&mut self, now: Instant) {
         let (nodes, hsfq) = (&mut self.nodes, &self.hsfq);
         let mut kept = 0;
@@ -44,7 +44,7 @@ impl<P> Queues<P> {
         });
     }
 
-    /// Takes one out, at no more cost where there are many.
+    /// Removes a queue from the list, in constant time.
     pub(super) fn forget_recent(&mut self, leaf: NodeId) {
         let Some(at) = self.node(leaf).recent_at.take() else { return };
         self.recent.swap_remove(at);
@@ -53,10 +53,9 @@ impl<P> Queues<P> {
         }
     }
 
-    /// C* of the queues active in the last while (equation 1, applied to each node of the tree): `None` if there are
-    /// none.
+    /// C* of the recently active queues (equation 1, applied to each node of the tree); `None`: there are none.
     pub(crate) fn capacity(&mut self, stations: &Stations, now: Instant) -> Option<BitRate> {
-        // What is below a station is all its own: the station's node stands for it.
+        // Everything below a station is its own: the station's node represents it.
         let is_station = |level: &Level| matches!(level, Level::Station { .. });
         let depth = self.levels.iter().position(is_station).map_or(self.levels.len(), |index| index + 1);
         let of_one_station = self.levels.iter().any(|level| is_station(level) || *level == Level::Flow);
@@ -64,17 +63,18 @@ impl<P> Queues<P> {
         let mut layers: BTreeMap<usize, BTreeMap<NodeId, BitRate>> = BTreeMap::new();
         for &leaf in &self.recent {
             let node = self.nodes[leaf.index()].as_ref().expect("queues that go are taken out");
-            // A queue of one station has that station's C_i at once when its rate changes; others have what they serve.
+            // A queue of one station has that station's C_i at once when its rate changes; others have that of their
+            // traffic.
             let capacity = if of_one_station { stations.get(node.station).capacity } else { node.mixture };
             let is_own =
                 |id: NodeId| matches!(self.nodes[id.index()], Some(super::Node { share: Share::Station(_), .. }));
-            // The queue of unheard stations has nothing below it.
+            // The queue of unheard stations has no node below it.
             let up = |id, _| if is_own(id) { id } else { self.hsfq.parent(id).unwrap_or(id) };
             let top = (depth..self.levels.len()).fold(leaf, up);
             let above = core::iter::successors(self.hsfq.parent(top), |&id| self.hsfq.parent(id)).count();
             layers.entry(above).or_default().insert(top, capacity);
         }
-        // From the deepest nodes up: a class may have some below it at several depths.
+        // From the deepest nodes up: children of a class may be at several depths.
         while let Some((depth, layer)) = layers.pop_last() {
             if depth == 0 {
                 return layer.get(&NodeId::ROOT).copied();
@@ -82,7 +82,7 @@ impl<P> Queues<P> {
             let mut above: BTreeMap<NodeId, Vec<(u64, BitRate)>> = BTreeMap::new();
             for (id, capacity) in layer {
                 let parent = self.hsfq.parent(id).expect("the root is above all layers");
-                // Shares of medium time are, in bits, in proportion to what is carried in it.
+                // Shares of medium time, in bits, are proportional to the bits carried in them.
                 let per_weight = if self.by_time { (capacity.as_bps() / 1_000).max(1) } else { 1 };
                 above.entry(parent).or_default().push((self.hsfq.weight(id) * per_weight, capacity));
             }
@@ -92,7 +92,7 @@ impl<P> Queues<P> {
         None
     }
 
-    /// What is held for `hop`, whose queues these are.
+    /// Reports of the queues, which wait for `hop`.
     pub(crate) fn report(&self, hop: Hop, stations: &Stations, flows: &Flows) -> Vec<QueueReport> {
         let held = |&&id: &&NodeId| !self.hsfq.queue(id).is_empty();
         self.children.values().filter(held).map(|&id| self.report_queue(hop, id, stations, flows)).collect()
@@ -120,7 +120,7 @@ impl<P> Queues<P> {
         report
     }
 
-    /// What is held in a class, or in none.
+    /// Packets and bytes held in a class, or in none.
     pub(crate) fn held_in(&self, class: Option<ClassId>) -> (u32, Bytes) {
         let Some(classes) = &self.classes else { return (0, Bytes::ZERO) };
         let held = |class| {
@@ -132,7 +132,7 @@ impl<P> Queues<P> {
         class.map_or_else(|| classes.tree.children(None).map(held).fold(all, less), held)
     }
 
-    /// A class has had what its ceiling allows.
+    /// Whether a class has used what its ceiling allows.
     pub(crate) fn is_at_ceiling(&self, class: ClassId) -> bool {
         self.classes.as_ref().is_some_and(|classes| classes.held(class).2)
     }

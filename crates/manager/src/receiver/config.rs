@@ -1,4 +1,4 @@
-//! What the operator wants of the control at the receiver.
+//! Settings of receiver control.
 
 use core::fmt;
 
@@ -9,47 +9,47 @@ use minicbor::{Decode, Encode};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ReceiverConfig {
-    /// How large a window a receiver may advertise. `None`: as large as it likes.
+    /// The largest window that a receiver may advertise. `None`: unlimited.
     #[n(0)]
     pub window: Option<WindowLaw>,
-    /// For how long the ACKs of downloads are held. `None`: not at all.
+    /// The time for which ACKs of downloads are held. `None`: none are held.
     #[n(1)]
     pub delay: Option<DelayLaw>,
-    /// The window law holds for uploads too, whose receivers are on the wire.
+    /// Whether the window law holds for uploads too, whose receivers are on the wire.
     #[n(2)]
     pub uploads: bool,
 }
 
-/// The largest window that a receiver may advertise. Whatever it comes to, it is at least a segment: with less, a
-/// sender would wait for its persist timer (RFC 9293, 3.8.6.2.1).
+/// A law for the largest window that a receiver may advertise. The result is at least a segment: with less, a sender
+/// would wait for its persist timer (RFC 9293, 3.8.6.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum WindowLaw {
     /// A constant, in segments of the size that both ends agreed on, or in bytes (Choi, Park, Kim).
     #[n(0)]
     Fixed(#[n(0)] Limit),
-    /// The access point's buffer, which this is, divided by the number of TCP flows: `min(advertised, floor(B/n))`,
-    /// so that nothing is lost there (Pilosof et al., INFOCOM 2003; the lossless control of Blefari-Melazzi et al.).
-    /// In segments or bytes.
+    /// This buffer of the access point divided by the number of TCP flows: `min(advertised, floor(B/n))`, so that
+    /// nothing is lost there (Pilosof et al., INFOCOM 2003; the lossless control of Blefari-Melazzi et al.). In segments
+    /// or bytes.
     #[n(1)]
     ShareOf(#[n(0)] Limit),
-    /// As large as keeps packets waiting for so long in the access point. The law is ours.
+    /// Adjusted so that packets wait for this time in the access point. The law is ours.
     #[n(2)]
     Target(#[n(0)] Span),
 }
 
-/// The time for which the ACKs of downloads are held.
+/// A law for the time for which ACKs of downloads are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum DelayLaw {
     /// A constant (Choi, Park, Kim).
     #[n(0)]
     Fixed(#[n(0)] Span),
-    /// As long as keeps packets waiting for so long in the access point, where senders' windows are limited. The law is
+    /// Adjusted so that packets wait for this time in the access point, where senders' windows are limited. The law is
     /// ours.
     #[n(1)]
     Target(#[n(0)] Span),
 }
 
-/// Why a control at the receiver cannot be.
+/// Why settings of receiver control are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiverError {
     /// It has no law.
@@ -67,14 +67,14 @@ impl ReceiverConfig {
     pub const MAX_WINDOW: Bytes = Bytes(65_535 << 14);
     /// The most segments that such a window can have, at 536 bytes each (RFC 9293, 3.7.1).
     pub const MAX_SEGMENTS: u32 = (Self::MAX_WINDOW.0 / 536) as u32;
-    /// The longest time that ACKs are held, and the longest target. Senders time out when nothing comes back for
-    /// long, and throughput falls beyond 1 s (Choi, Park, Kim).
+    /// The longest time for which ACKs are held, and the longest target. Senders time out if ACKs are delayed for long,
+    /// and throughput falls beyond 1 s (Choi, Park, Kim).
     pub const MAX_DELAY: Span = Span::from_secs(10);
 
-    /// Whether a manager can run on it.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error found.
     pub fn check(&self) -> Result<(), ReceiverError> {
         match self.window {
             Some(WindowLaw::Fixed(limit) | WindowLaw::ShareOf(limit)) => check_window(limit)?,
@@ -92,7 +92,7 @@ impl ReceiverConfig {
     }
 }
 
-/// Whether a window or a buffer may be so large.
+/// Whether a window or a buffer of this size is allowed.
 const fn check_window(limit: Limit) -> Result<(), ReceiverError> {
     const FULL_SIZE: Bytes = Bytes(1460);
     let fits = match limit {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn wrong_settings_are_refused() {
         let none = ReceiverConfig { window: None, delay: None, uploads: false };
         let window = |law| ReceiverConfig { window: Some(law), ..none };
         let delay = |law| ReceiverConfig { delay: Some(law), ..none };

@@ -1,7 +1,7 @@
-//! ACKs that are held for a time.
+//! ACKs held for a time.
 //!
-//! Each leaves when its time has come. Nothing of its flow passes it: what follows leaves no earlier, whatever its own
-//! time. So a request or a FIN behind held ACKs waits for them, and where none is held it waits for nothing.
+//! Each packet leaves at its time. Later packets of its flow leave no earlier, whatever their own time is. So a request
+//! or a FIN behind held ACKs waits for them, and behind none it does not wait.
 //!
 //! What is not here: which packets are held, and for how long.
 
@@ -11,14 +11,14 @@ use evenair_units::Instant;
 
 use crate::held::Held;
 
-/// What is held, in the order of leaving.
+/// Held packets, in the order of leaving.
 #[derive(Clone, Debug)]
 pub(crate) struct Line<P> {
     held: BTreeMap<(Instant, u64), Held<P>>,
     next: u64,
 }
 
-/// A flow's part of it.
+/// A flow's state in the line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InLine {
     /// Packets held.
@@ -28,7 +28,7 @@ pub(crate) struct InLine {
 }
 
 impl InLine {
-    /// When a packet leaves whose own time is `due`: not before those that are held.
+    /// When a packet leaves whose own time is `due`: no earlier than the held ones.
     pub(crate) fn due(&self, due: Instant) -> Instant {
         self.last.filter(|_| self.held > 0).map_or(due, |last| last.max(due))
     }
@@ -45,12 +45,12 @@ impl<P> Line<P> {
         self.held.len()
     }
 
-    /// When the next one leaves.
+    /// When the next packet leaves.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.held.first_key_value().map(|(&(due, _), _)| due)
     }
 
-    /// Holds a packet until then, which is no earlier than [`InLine::due`] of its flow.
+    /// Holds a packet until `due`, which is no earlier than [`InLine::due`] of its flow.
     pub(crate) fn push(&mut self, due: Instant, held: Held<P>, flow: &mut InLine) {
         flow.held += 1;
         flow.last = Some(due);
@@ -58,7 +58,7 @@ impl<P> Line<P> {
         self.next += 1;
     }
 
-    /// The next one, if it leaves by then. Its flow: see [`InLine::held`].
+    /// The next packet, if it leaves by `until`. Its flow: see [`InLine::held`].
     pub(crate) fn pop(&mut self, until: Instant) -> Option<Held<P>> {
         let next = self.held.first_entry().filter(|next| next.key().0 <= until)?;
         Some(next.remove())

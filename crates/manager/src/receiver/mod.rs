@@ -32,23 +32,23 @@ use window::{Most, Windows};
 
 pub use config::{DelayLaw, ReceiverConfig, ReceiverError, WindowLaw};
 
-/// Segment size to convert a window from segments to bytes.
+/// Segment size for the conversion of a window from segments to bytes.
 const USUAL_SEGMENT: u64 = 1_460;
 
-/// What the control keeps of a flow.
+/// State of receiver control for a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowReceiver {
     pub(crate) windows: Windows,
     pub(crate) line: InLine,
     pub(crate) timed: Timed,
-    /// Its latest window left lowered.
+    /// Whether its latest window left lowered.
     pub(crate) lowered: bool,
-    /// One of its ends has sent FIN or RST.
+    /// Whether one of its ends has sent FIN or RST.
     closed: bool,
 }
 
 impl FlowReceiver {
-    /// A packet of it has come in.
+    /// Notes a packet that has come in.
     pub(crate) fn note_arrival(&mut self, ingress: Port, tcp: &TcpMeta) {
         if tcp.begins() {
             (self.closed, self.lowered) = (false, false);
@@ -58,17 +58,17 @@ impl FlowReceiver {
         self.windows.note_arrival(ingress, tcp);
     }
 
-    /// It is one of those that share the access point's buffer.
+    /// Whether it shares the access point's buffer.
     pub(crate) const fn is_open(&self) -> bool {
         !self.closed
     }
 }
 
-/// What the control keeps beside flows, of all media.
+/// State of receiver control common to all domains.
 #[derive(Clone, Debug)]
 pub(crate) struct Receiver<P> {
     pub(crate) line: Line<P>,
-    /// Number of the stretch of time in which all packets were asked about.
+    /// Number of the session: a period in which every packet passed receiver control.
     pub(crate) session: u32,
 }
 
@@ -78,11 +78,11 @@ impl<P> Default for Receiver<P> {
     }
 }
 
-/// What it keeps of one medium.
+/// State of receiver control in one domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Steered {
     pub(crate) steering: Steering,
-    /// Flows that share the access points' buffers, and those whose windows are lowered.
+    /// Flows that share the access points' buffers; those whose windows are lowered.
     pub(crate) flows: u32,
     pub(crate) clamped_flows: u32,
 }
@@ -92,7 +92,7 @@ impl Steered {
         Self { steering: Steering::new(now), flows: 0, clamped_flows: 0 }
     }
 
-    /// A flow is new, and if it is one of TCP, shares the access point's buffer at once.
+    /// Notes a new flow, which shares the access point's buffer at once if it is of TCP.
     pub(crate) const fn note_new(&mut self, is_tcp: bool) {
         self.flows = self.flows.saturating_add(is_tcp as u32);
     }
@@ -104,7 +104,7 @@ impl Steered {
             WindowLaw::Fixed(Limit::Packets(segments)) => Most::Segments(segments.into()),
             WindowLaw::Fixed(Limit::Bytes(bytes)) => Most::Bytes(bytes.0),
             WindowLaw::ShareOf(Limit::Packets(packets)) => Most::Segments(u64::from(packets) / flows),
-            // The buffer counts packets with their headers; a segment is a little less.
+            // The buffer counts packets with headers; a segment is a little smaller.
             WindowLaw::ShareOf(Limit::Bytes(bytes)) => Most::Bytes(bytes.0 / flows),
             WindowLaw::Target(_) => Most::Bytes(self.steering.window()),
             WindowLaw::Fixed(Limit::Unlimited) | WindowLaw::ShareOf(Limit::Unlimited) => {
@@ -113,7 +113,7 @@ impl Steered {
         }
     }
 
-    /// The same in bytes, for segments of usual size.
+    /// The largest window by a law in bytes, for segments of usual size.
     pub(crate) fn most_bytes(&self, law: WindowLaw) -> u64 {
         match self.most(law, USUAL_SEGMENT) {
             Most::Bytes(bytes) => bytes,
@@ -121,7 +121,7 @@ impl Steered {
         }
     }
 
-    /// The time by a law.
+    /// The time by a law for which ACKs are held.
     pub(crate) const fn delay(&self, law: DelayLaw) -> Span {
         match law {
             DelayLaw::Fixed(time) => time,
@@ -131,7 +131,7 @@ impl Steered {
 }
 
 impl ReceiverConfig {
-    /// What its closed loop aims at.
+    /// The target of its closed loop.
     pub(crate) const fn aim(&self) -> Aim {
         match (self.window, self.delay) {
             (Some(WindowLaw::Target(target)), _) => Aim::Window(target),

@@ -10,39 +10,39 @@
 //! - Delay: if windows limit the senders, packets held in the box are not in the access point. So the delay changes
 //!   by a part of the excess over the target.
 //!
-//! What is not here: several access points on one medium, whose queues are taken together.
+//! What is not here: several access points in one domain, whose queues are taken together.
 
 use evenair_units::{Instant, Span};
 
 use crate::ReceiverConfig;
 use crate::flows::tcp::after;
 
-/// The first judgement, and the least time between two. A change shows after a round trip, of which the box sees only
-/// the part behind it; the mean that was just seen is added twice.
+/// Shortest interval of the loop. A change shows after a round trip, of which the box sees only the part behind it, so
+/// twice the measured mean is added.
 const INTERVAL: Span = Span::from_millis(250);
 /// Samples needed for a mean.
 const SAMPLES: u64 = 8;
-/// A segment that is not covered for so long is not waited for.
+/// Time after which an unacknowledged segment is no longer timed.
 const FORGOTTEN: Span = Span::from_secs(10);
-/// Part of the way: one over this. With a quarter the loop is stable where the wired part of a round trip is up to
-/// seven times the target, and makes up nine tenths of an error in eight steps.
+/// Part of the distance that a step covers, as a divisor. With a quarter the loop is stable if the wired part of a
+/// round trip is up to seven times the target, and corrects nine tenths of an error in eight steps.
 const GAIN: u64 = 4;
-/// The initial window of a connection (RFC 6928), ten segments.
+/// Initial window of a connection in bytes: ten segments (RFC 6928).
 const FIRST_WINDOW: u64 = 14_600;
-/// Not less than one segment of usual size.
+/// Smallest window, in bytes: one segment of usual size.
 const LEAST_WINDOW: u64 = 1_460;
 
-/// A connection's segment that is timed.
+/// The segment of a connection that is being timed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Timed {
-    /// Sequence number behind it, and when it was released.
+    /// The sequence number behind it, and when it was released.
     segment: Option<(u32, Instant)>,
-    /// Behind the furthest byte released.
+    /// Sequence number behind the furthest byte released.
     furthest: Option<u32>,
 }
 
 impl Timed {
-    /// DATA up to `end` are released toward the WLAN. Whether they are new.
+    /// Notes that DATA up to `end` are released toward the WLAN. Returns whether they are new.
     pub(crate) fn note_release(&mut self, now: Instant, end: u32) -> bool {
         let is_new = self.furthest.is_none_or(|furthest| after(end, furthest));
         if is_new {
@@ -57,34 +57,34 @@ impl Timed {
         is_new
     }
 
-    /// The station acknowledges all before `ack`: how long the timed segment took.
+    /// Notes that the station acknowledges all before `ack`. Returns how long the timed segment took.
     pub(crate) fn note_ack(&mut self, now: Instant, ack: u32) -> Option<Span> {
         let (_, since) = self.segment.take_if(|(end, _)| !after(*end, ack))?;
         Some(now.saturating_since(since)).filter(|&took| took < FORGOTTEN)
     }
 
-    /// Another connection between the same ports.
+    /// Resets for another connection between the same ports.
     pub(crate) fn restart(&mut self) {
         *self = Self::default();
     }
 }
 
-/// What was seen of the access point's queue, and what follows from it.
+/// Measured wait in the access point, and the controls that follow from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Steering {
     waited: Span,
     own: Span,
     samples: u64,
     next: Instant,
-    /// The mean of the last interval.
+    /// Mean wait of the last interval.
     queueing: Option<Span>,
     window: u64,
     delay: Span,
-    /// Some window was lowered since the last evaluation.
+    /// Whether some window was lowered since the last evaluation.
     binds: bool,
 }
 
-/// What the law in force aims at.
+/// Target of the law in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Aim {
     Window(Span),
@@ -121,12 +121,12 @@ impl Steering {
         self.delay
     }
 
-    /// A window was lowered.
+    /// Notes that a window was lowered.
     pub(crate) const fn note_lowered(&mut self) {
         self.binds = true;
     }
 
-    /// A segment took so long to the station and back, of which the medium alone needs `own`.
+    /// Notes the round trip of a segment to the station; `own`: the medium time of the segment.
     pub(crate) fn note_sample(&mut self, now: Instant, took: Span, own: Span, aim: Aim) {
         self.waited += took.saturating_sub(own);
         self.own += own;
@@ -152,7 +152,7 @@ impl Steering {
     }
 
     fn move_window(&mut self, is: Span, aim: Span) {
-        // No further than to double or half of it, however far the aim.
+        // A step changes it to at most double or half.
         let scaled = u128::from(self.window) * u128::from(aim.as_nanos()) / u128::from(is.as_nanos().max(1));
         let there = u64::try_from(scaled).unwrap_or(u64::MAX).clamp(self.window / 2, self.window * 2);
         if there > self.window && !self.binds {

@@ -1,33 +1,33 @@
 //! Windows lowered in transit.
 //!
-//! A window field means nothing without the scale that both SYNs agreed on (RFC 7323, 2.2), so a connection whose
-//! handshake was not seen keeps its windows. The window of a SYN is never scaled. What was offered stays offered: the
-//! right edge, acknowledgment plus window, never moves to the left (RFC 9293, 3.8.6.2.1, "shrinking the window"). A
-//! window that is not zero is at least one unit of the scale afterwards, and a zero one stays zero.
+//! A window field has no meaning without the scale that both SYNs agreed on (RFC 7323, 2.2), so a connection whose
+//! handshake was not seen keeps its windows. The window of a SYN is never scaled. An offer is never withdrawn: the right
+//! edge, acknowledgment plus window, never moves to the left (RFC 9293, 3.8.6.2.1, "shrinking the window"). A window
+//! that is not zero is at least one unit of the scale afterwards, and a zero one stays zero.
 //!
-//! Without SACK three ACKs that are alike tell of a loss (RFC 5681, 2), and an ACK with another window is none of
-//! them. So ACKs that came alike leave alike, whatever the law has done meanwhile, and a mere update of the window
-//! leaves with another window than the one before, as long as the receiver's own leaves room.
+//! Without SACK three equal ACKs indicate a loss (RFC 5681, 2), and an ACK with another window is not one of them. So
+//! ACKs that came equal leave equal, whatever the law has done meanwhile, and a mere update of the window leaves with a
+//! changed window, as far as the receiver's own window leaves room.
 //!
-//! What is not here: which windows are lowered, and to what.
+//! What is not here: the decision which windows are lowered, and how far.
 
 use evenair_packet::{Port, TcpFlags, TcpMeta};
 
 use crate::flows::tcp::after;
 
-/// Largest scale (RFC 7323, 2.3): a larger one counts as this.
+/// Largest scale (RFC 7323, 2.3); a larger one counts as this.
 const MAX_SCALE: u8 = 14;
-/// Where a SYN names no segment size (RFC 9293, 3.7.1).
+/// Segment size in bytes if a SYN names none (RFC 9293, 3.7.1).
 const DEFAULT_SEGMENT: u16 = 536;
-/// What the timestamps option takes of each segment (RFC 7323, appendix A).
+/// Bytes of the timestamps option in each segment (RFC 7323, appendix A).
 const TIMESTAMPS: u16 = 12;
 
-/// The largest window that may be advertised, in bytes.
+/// The largest window that may be advertised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Most {
-    /// No more than so many.
+    /// At most so many bytes.
     Bytes(u64),
-    /// Room for so many segments: where the scale's unit is coarse, a little more.
+    /// Room for so many segments; a little more if the scale's unit is coarse.
     Segments(u64),
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Windows {
 #[derive(Clone, Debug, Default)]
 struct End {
     syn: Option<Syn>,
-    /// Sequence number behind the furthest byte that it was let offer, since the session that is named.
+    /// Right edge of its offers as they left, and the session of that.
     offered: Option<(u32, u32)>,
     /// Acknowledgment and window of its latest packet, as they came, and its window as it left.
     latest: Option<(u32, u16, u16)>,
@@ -54,14 +54,14 @@ struct Syn {
     seq: u32,
     scale: Option<u8>,
     mss: u16,
-    /// It acknowledges the other end's SYN.
+    /// The acknowledgment of the other end's SYN.
     answers: Option<u32>,
-    /// Its window as it left, and in which session.
+    /// Its window as it left, and the session.
     window: Option<(u16, u32)>,
 }
 
 impl Windows {
-    /// A packet has come in: takes note of what handshakes say.
+    /// Notes a packet that has come in, and what its SYN says.
     pub(crate) fn note_arrival(&mut self, ingress: Port, tcp: &TcpMeta) {
         if tcp.flags.contains(TcpFlags::SYN) {
             let (own, other) = self.ends(ingress);
@@ -77,9 +77,8 @@ impl Windows {
         own.timestamps = tcp.timestamps.is_some();
     }
 
-    /// The window with which this packet, which came from `ingress`, is to leave, or `None`: as it is. `session` is
-    /// another one whenever packets may have left without this having been asked. `most` is called only where it
-    /// counts, with the bytes in a segment.
+    /// The window with which this packet, from `ingress`, is to leave; `None`: unchanged. `session` changes whenever
+    /// packets may have left without this call. `most` is called only if needed, with the bytes in a segment.
     pub(crate) fn lower(
         &mut self,
         ingress: Port,
@@ -106,7 +105,7 @@ impl Windows {
         }
         let offered = own.offered_at(session, other);
         let window = match offered {
-            // Nothing is known of what was offered before: this is.
+            // Earlier offers are unknown: this one counts.
             None if !is_syn => tcp.window,
             offered => own.chosen(tcp, offered, scale, units(most(segment), segment, scale)),
         };
@@ -116,7 +115,7 @@ impl Windows {
         (window != tcp.window).then_some(window)
     }
 
-    /// Where both SYNs were seen, that of this end's windows: none unless both agreed to it.
+    /// The scale of this end's windows, if both SYNs were seen; zero unless both agreed to scaling.
     fn scale(&self, ingress: Port) -> Option<u8> {
         let (own, other) = match ingress {
             Port::Wlan => (self.wlan.syn?, self.wire.syn?),
@@ -147,7 +146,7 @@ impl Windows {
 }
 
 impl End {
-    /// The right edge of what it was let offer in this session, at first that of its SYN.
+    /// The right edge of its offers in this session, at first that of its SYN.
     fn offered_at(&self, session: u32, other: &Self) -> Option<u32> {
         let by_syn = || {
             let (window, at) = self.syn?.window?;
@@ -156,7 +155,7 @@ impl End {
         self.offered.or_else(by_syn).filter(|&(_, at)| at == session).map(|(edge, _)| edge)
     }
 
-    /// The window field with which a packet is to leave, for a law that says `most`.
+    /// The window field with which a packet is to leave, under a law with the limit `most`.
     fn chosen(&self, tcp: &TcpMeta, offered: Option<u32>, scale: u8, most: u16) -> u16 {
         let open = offered.map_or(0, |edge| edge.wrapping_sub(tcp.ack).cast_signed().max(0).cast_unsigned());
         let kept = u16::try_from(open.div_ceil(1 << scale)).unwrap_or(u16::MAX);
@@ -188,7 +187,7 @@ impl Syn {
     }
 }
 
-/// A law's window in units of the scale: one at least, and room for a segment.
+/// A law's window in units of the scale: at least one, with room for a segment.
 fn units(most: Most, segment: u64, scale: u8) -> u16 {
     let least = segment.div_ceil(1 << scale);
     let units = match most {
@@ -219,7 +218,7 @@ mod tests {
         windows.lower(from, tcp, session, |_| most).unwrap_or(tcp.window)
     }
 
-    /// A connection whose station has asked for it, with these scales.
+    /// A connection opened by its station, with these scales.
     fn met(station: Option<u8>, server: Option<u8>, most: Most) -> Windows {
         let mut windows = Windows::default();
         pass(&mut windows, Port::Wlan, &syn(100, None, 65_535, station), 1, most);
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_option_of_both_nothing_is_scaled() {
+    fn without_the_option_of_both_ends_nothing_is_scaled() {
         for (station, server) in [(Some(7), None), (None, Some(7)), (None, None)] {
             let mut windows = met(station, server, Most::Segments(2));
             assert_eq!(pass(&mut windows, Port::Wlan, &ack(901, 60_000), 1, Most::Segments(2)), 2_920);
@@ -286,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_offered_before_stays_offered() {
+    fn an_earlier_offer_is_not_withdrawn() {
         let most = Most::Segments(2);
         let mut windows = Windows::default();
         windows.note_arrival(Port::Wlan, &syn(100, None, 65_535, Some(7)));
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn alike_stay_alike_and_updates_of_the_window_stay_updates() {
+    fn equal_acks_stay_equal_and_window_updates_stay_updates() {
         let few = Most::Segments(2);
         let mut windows = met(Some(0), Some(0), few);
         assert_eq!(pass(&mut windows, Port::Wlan, &ack(901, 9_000), 1, few), 2_920);
@@ -316,7 +315,7 @@ mod tests {
         assert_eq!(pass(&mut windows, Port::Wlan, &reset, 1, few), 9_000);
     }
 
-    /// A receiver that never shrinks what it offers but for the rounding of its scale, 64 bits wide.
+    /// A receiver that never shrinks its offer except by the rounding of its scale, 64 bits wide.
     struct Receiver {
         rng: Rng,
         acked: u64,
@@ -365,7 +364,7 @@ mod tests {
                 let tcp = TcpMeta { window, ..segment(101, first.wrapping_add(1).wrapping_add(acked as u32), 0) };
                 windows.note_arrival(Port::Wlan, &tcp);
                 if rng.below(100) == 0 {
-                    // It leaves unasked; from now on the receiver's own rounding is all that is known.
+                    // It leaves without the call; from now on only the receiver's own rounding is known.
                     (session, slack) = (session + 1, unit);
                     edge = edge.max(acked + u64::from(window) * unit);
                     continue;
@@ -379,7 +378,7 @@ mod tests {
             }
         }
 
-        /// A law that stays the same holds once what was offered before is used up.
+        /// A constant law holds once earlier offers are used up.
         #[test]
         fn the_law_holds(first: u32, scale in 0u8..14, segments in 1u64..40) {
             let most = Most::Segments(segments);

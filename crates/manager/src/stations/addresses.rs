@@ -7,12 +7,12 @@ use super::neighbours::Address;
 use super::{Station, Stations, number};
 use crate::ids::StationId;
 
-/// A station has one address of version 4, and of version 6 a local one, a stable one and some temporary ones (RFC
-/// 8981). Whoever uses more is a router, or makes them up.
+/// Addresses of a station, at most. A host has one of version 4, and of version 6 a link-local one, a stable one and
+/// some temporary ones (RFC 8981). A station with more is a router, or makes them up.
 const MAX_ADDRESSES: usize = 8;
 
 impl Station {
-    /// Whether it is known to use this address, which it does now; or whether no host can have it.
+    /// Whether this address, which is used now, is known to be its own, or cannot be a host's.
     pub(crate) fn uses(&mut self, now: Instant, address: Address) -> bool {
         match self.addresses.iter().position(|(known, _)| *known == address) {
             Some(at) => {
@@ -24,7 +24,7 @@ impl Station {
         }
     }
 
-    /// It has one more address. The one that it is not remembered by any more, where it had many.
+    /// Adds an address. Returns the one that is forgotten, if it has too many.
     pub(crate) fn add_address(&mut self, now: Instant, address: Address) -> Option<Address> {
         if self.uses(now, address) {
             return None;
@@ -35,7 +35,7 @@ impl Station {
         given_up.map(|(address, _)| address)
     }
 
-    /// Another one has this address now.
+    /// Removes an address, which another host has now.
     pub(crate) fn lose_address(&mut self, address: Address) {
         self.addresses.retain(|(known, _)| *known != address);
     }
@@ -45,12 +45,12 @@ impl Station {
         self.addresses.iter().map(|&(address, _)| address)
     }
 
-    /// It has sent something.
+    /// Notes that it has sent a frame.
     pub(crate) const fn hear(&mut self, now: Instant) {
         self.heard = now;
     }
 
-    /// Whether it has sent something within this time.
+    /// Whether it has sent a frame within this time.
     pub(crate) fn was_heard(&self, now: Instant, within: Span) -> bool {
         now.saturating_since(self.heard) < within
     }

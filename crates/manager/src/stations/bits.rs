@@ -1,4 +1,4 @@
-//! A set of the numbers of slots: a bit for each.
+//! A set of slot numbers: one bit for each.
 
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ impl Bits {
         (0..end).for_each(|number| self.insert(number));
     }
 
-    /// Removes the lowest number that is not below this one, and gives it.
+    /// Removes and returns the lowest number that is not below this one.
     pub(crate) fn take_from(&mut self, start: u32) -> Option<u32> {
         let (first, bit) = place(start);
         let from = self.0.get(first)? & !(bit - 1);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_number_is_taken_once_from_the_start_on() {
+    fn each_number_is_taken_once_in_order() {
         let mut bits = Bits::default();
         assert_eq!(bits.take_from(0), None);
         [700, 3, 64, 63, 3].into_iter().for_each(|number| bits.insert(number));

@@ -6,20 +6,20 @@ use minicbor::{Decode, Encode};
 
 use crate::ids::ClassId;
 
-/// A station known beforehand.
+/// A configured station.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct StationConfig {
     /// Its MAC address.
     #[n(0)]
     pub mac: MacAddr,
-    /// Its PHY rate, until an observation says otherwise.
+    /// Its PHY rate, until a report or observation gives another.
     #[n(1)]
     pub rate: PhyRate,
-    /// Its share relative to other stations.
+    /// Its weight relative to other stations.
     #[n(2)]
     pub weight: u32,
-    /// Its class.
+    /// Its policy class.
     #[n(3)]
     pub class: Option<ClassId>,
 }

@@ -1,4 +1,4 @@
-//! Copies of stations for reports: which have changed since they were last handed over.
+//! Copies of stations for reports, and which of them have changed since they were last handed over.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use crate::api::{DomainReport, RateSource, StationReport};
 use crate::ids::StationId;
 
 impl Station {
-    /// Where its rate comes from.
+    /// Source of its rate.
     const fn rate_source(&self) -> RateSource {
         if self.has_known_rate() {
             RateSource::Reported
@@ -50,12 +50,12 @@ impl Station {
 }
 
 impl Stations {
-    /// What is reported of this station may be another value from now on.
+    /// Marks a station whose report may have changed.
     pub(super) fn mark(&mut self, id: StationId) {
         self.changed.insert(id.0);
     }
 
-    /// The same of all stations.
+    /// Marks all stations.
     pub(super) fn mark_all(&mut self) {
         self.changed.insert_below(self.end());
     }
@@ -65,21 +65,22 @@ impl Stations {
         u32::try_from(self.slots.len()).unwrap_or(u32::MAX)
     }
 
-    /// The first slot from this one on whose content has changed since it was last taken, with that; `None` in it: no
-    /// station is there.
+    /// The first changed slot from this one on, and its content, which counts as handed over; `None` in it: the slot is
+    /// empty.
     pub(crate) fn take_changed(&mut self, now: Instant, start: u32) -> Option<(u32, Option<StationReport>)> {
         let slot = self.changed.take_from(start)?;
         let station = self.slots.get(slot as usize)?.as_ref().filter(|station| !station.is_shared);
         Some((slot, station.map(|station| station.report(now))))
     }
 
-    /// All, by MAC address.
+    /// Reports of all stations, by MAC address.
     pub(crate) fn report(&self, now: Instant) -> Vec<StationReport> {
         self.iter().map(|station| station.report(now)).collect()
     }
 }
 
-/// Adds to the domains what follows from the stations: how many are there, and at which access points of learned domains.
+/// Completes reports of domains by what follows from the stations: their number, and the access points of learned
+/// domains.
 pub(crate) fn complete_domains<'a>(domains: &mut [DomainReport], stations: impl Iterator<Item = &'a StationReport>) {
     let mut points: BTreeMap<usize, BTreeSet<Label>> = BTreeMap::new();
     domains.iter_mut().for_each(|domain| domain.stations = 0);

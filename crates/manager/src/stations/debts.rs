@@ -1,26 +1,26 @@
-//! Medium time that a station has taken and none of its flows has paid for, by the address that it was sent from.
+//! Medium time that a station has used without paying, by the IP address of the sender.
 //!
-//! A station's address is easily forged, and so its flows pay for what was sent from their own address alone: an attacker that
-//! sends under a station's MAC address and another IP address costs it nothing but the medium that is gone. What names no
-//! address is paid for by all flows.
+//! A station's address is easily forged, so flows pay only for packets from their own IP address: an attacker that uses a station's MAC
+//! address with another IP address costs it only the medium time that is gone. Packets without an IP address are paid for by all flows.
 
 use core::net::IpAddr;
 
 use evenair_units::Span;
 
-/// Debt beyond this is forgiven: who had too much may have its share again soon after.
+/// Largest debt; more is forgiven, so that a station regains its share soon after an excess.
 const DEBT_LIMIT: Span = Span::from_millis(250);
-/// Addresses with debts of their own; a station has few that send without answers. One more takes the place of the least debt.
+/// Addresses with debts of their own, at most; a station has few that send without replies. A further one replaces that with the least
+/// debt.
 const MOST: usize = 4;
 
-/// See the module.
+/// Debts of a station; see the module.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Debts {
     by_address: [(Option<IpAddr>, Span); MOST],
 }
 
 impl Debts {
-    /// So much was sent from this address.
+    /// Adds a debt for packets from this address.
     pub(super) fn add(&mut self, address: Option<IpAddr>, airtime: Span) {
         let known = self.by_address.iter_mut().position(|(of, debt)| *of == address && *debt > Span::ZERO);
         let place = known.unwrap_or_else(|| {
@@ -34,7 +34,7 @@ impl Debts {
         *debt = (*debt + airtime).min(DEBT_LIMIT);
     }
 
-    /// A flow of this address pays at most so much: how much it pays.
+    /// Pays for a flow of this address, at most `most`. Returns the amount paid.
     pub(super) fn pay(&mut self, address: IpAddr, most: Span) -> Span {
         let mut paid = Span::ZERO;
         for (of, debt) in &mut self.by_address {
@@ -59,7 +59,7 @@ mod tests {
     const MS: Span = Span::from_millis(1);
 
     #[test]
-    fn an_address_pays_for_itself_and_for_what_names_none() {
+    fn an_address_pays_for_itself_and_for_packets_without_an_address() {
         let mut debts = Debts::default();
         debts.add(Some(address(1)), MS * 3);
         debts.add(Some(address(2)), MS * 5);

@@ -1,4 +1,4 @@
-//! Rates of stations of which nobody reports one, inferred from what their releases really take.
+//! Rates of unreported stations, inferred from the measured airtime of their releases.
 //!
 //! Stations whose costs do not differ get the same rate. It is the one of the standard whose airtime is nearest to
 //! the measured one, so what is charged is computed by the airtime model as with reports. If the reported rates of
@@ -6,12 +6,12 @@
 //! those; else they are absolute, as far as the standard's rates reach. A rate in force stays unless another one is
 //! clearly nearer.
 //!
-//! Beside a sender that takes more than its share and cannot be held back, a release takes what that sender leaves, at
-//! random. Nothing is inferred then, and what was inferred is forgotten: all are charged alike.
+//! Beside an unresponsive sender that takes more than its share, releases take what that sender leaves, at random. Nothing is inferred
+//! then, and earlier inferences are forgotten: all stations are charged alike.
 //!
-//! What is not here: stations whose costs differ by more than those of the standard's lowest and highest rate, as with
-//! aggregation; these get the lowest or the highest rate. Stations that use so little that their cost is not known keep
-//! the rate of stations of which nothing is known.
+//! What is not here: stations whose costs differ by more than those of the standard's lowest and highest rate, as with aggregation; these
+//! get the lowest or the highest rate. Stations that use so little that their cost is unknown keep the rate of stations without any
+//! information.
 
 use alloc::vec::Vec;
 
@@ -24,15 +24,15 @@ use super::{Station, Stations};
 use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::ids::{DomainId, StationId};
 
-/// A rate in force is left if it is off by more than the nearest one times so many hundredths.
+/// Ratio, in hundredths, of the errors of the rate in force and the nearest rate from which on the rate changes.
 const LEAVES_AT_PERCENT: u128 = 110;
-/// Beyond the standard's rates is what is so many hundredths beyond them.
+/// Ratio, in hundredths, to the airtime of the lowest or highest rate from which on an airtime is outside of the standard.
 const BEYOND_PERCENT: u64 = 105;
-/// Costs are in parts of this, and factors too.
+/// Fixed-point unit of costs and factors.
 const UNIT: u64 = 1 << 16;
 
 impl Station {
-    /// In what its releases are counted by the estimator (see [`Station::airtime_by_report`]).
+    /// The unit in which the estimator counts its releases (see [`Station::airtime_by_report`]).
     fn measure(&self, model: &AirtimeModel) -> Measure {
         let reported = self.reports.as_ref().and_then(|reports| reports.reported_rate());
         let full_size = model.packet_airtime(FULL_SIZE, reported.unwrap_or(self.rate));
@@ -41,7 +41,7 @@ impl Station {
 }
 
 impl Stations {
-    /// Whether each of so many domains has stations in use that have to be distinguished without reports, and can be.
+    /// Whether each domain has several stations in use, of which some are unreported, and no flood.
     pub(crate) fn need_inference(&self, domains: usize) -> Vec<bool> {
         let mut seen: Vec<(u32, bool)> = (0..domains).map(|_| (0, false)).collect();
         for station in self.slots.iter().flatten().filter(|station| station.is_in_use()) {
@@ -53,20 +53,20 @@ impl Stations {
         seen.iter().zip(flooded).map(|((count, is_unknown), flooded)| *count > 1 && *is_unknown && !flooded).collect()
     }
 
-    /// Whether some station of each of so many domains takes more than its share and cannot be held back.
+    /// Whether each domain has an unresponsive sender over its share.
     fn flooded(&self, domains: usize) -> Vec<bool> {
         let mut flooded: Vec<bool> = (0..domains).map(|_| false).collect();
         self.slots.iter().flatten().for_each(|station| flooded[station.domain.index()] |= station.account.is_over);
         flooded
     }
 
-    /// Forgets what was inferred in those of so many domains where nothing can be.
+    /// Forgets inferred rates in the domains with a flood.
     pub(crate) fn forget_beside_floods(&mut self, domains: usize) {
         let flooded = self.flooded(domains);
         self.forget_inferred_where(|station| flooded[station.domain.index()]);
     }
 
-    /// Forgets all that was inferred: nothing is to be any more.
+    /// Forgets all inferred rates, because inference ends.
     pub(crate) fn forget_inferred(&mut self) {
         self.forget_inferred_where(|_| true);
     }
@@ -80,7 +80,7 @@ impl Stations {
         }
     }
 
-    /// In what the releases of a station are counted in this domain, if it is there.
+    /// The unit in which a station's releases are counted, if it is in this domain.
     pub(crate) fn measure(&self, id: StationId, domain: DomainId, models: &AirtimeModels) -> Option<Measure> {
         let station = self.slots.get(id.0 as usize)?.as_ref().filter(|station| station.domain == domain)?;
         Some(station.measure(&models[domain]))
@@ -102,13 +102,13 @@ impl Stations {
         let factor = factor.unwrap_or_else(|| factor_within(&groups, model));
         let is_inferred = |group: &Group| group.stations.iter().any(|&id| self.get(id).inferred.is_some());
         if known.is_empty() && groups.len() < 2 && !groups.iter().any(is_inferred) {
-            // All alike, at whatever rate.
+            // All alike, at an unknown rate.
             return Vec::new();
         }
         self.assign(&groups, factor, model)
     }
 
-    /// Notes the rates of groups. Returns the stations whose rates have changed.
+    /// Sets the rates of groups. Returns the stations whose rates have changed.
     fn assign(&mut self, groups: &[Group], factor: u64, model: &AirtimeModel) -> Vec<StationId> {
         let mut changed = Vec::new();
         for group in groups {
@@ -124,8 +124,7 @@ impl Stations {
         changed
     }
 
-    /// How much longer packets take than the reported or configured rates say, in `UNIT`: the mean of these stations,
-    /// the better known ones counting for more.
+    /// Ratio of measured airtime to airtime at reported or configured rates, in `UNIT`: the mean of these stations, weighted by precision.
     fn factor_by_reports(&self, known: &[Estimate], model: &AirtimeModel) -> Option<u64> {
         let (sum, weights) = known.iter().fold((0_u128, 0_u128), |(sum, weights), seen| {
             let by_rate = model.packet_airtime(FULL_SIZE, self.get(seen.station).rate).as_nanos().max(1);
@@ -136,7 +135,7 @@ impl Stations {
         u64::try_from(sum.checked_div(weights)?).ok().filter(|&factor| factor > 0)
     }
 
-    /// The rate whose airtime is the nearest; that of one of its stations unless that is clearly farther off.
+    /// The rate with the nearest airtime; a present rate of one of the stations stays unless it is clearly farther off.
     fn rate_of_group(&self, group: &Group, factor: u64, model: &AirtimeModel) -> Option<PhyRate> {
         let airtime = group.airtime.mul_div(UNIT, factor.max(1)).as_nanos();
         let off = |rate: PhyRate| {
@@ -151,13 +150,13 @@ impl Stations {
     }
 }
 
-/// By how much the airtimes of all groups are to be divided for the rates of the standard to reach them, in `UNIT`. If those
-/// differ too much, some are beyond.
+/// Divisor of the airtimes of all groups, in `UNIT`, that brings them within the rates of the standard. If they differ too much, some stay
+/// outside.
 fn factor_within(groups: &[Group], model: &AirtimeModel) -> u64 {
     let of = |rate: Option<&PhyRate>| rate.map_or(Span::ZERO, |&rate| model.packet_airtime(FULL_SIZE, rate)).as_nanos();
     let (dearest, cheapest) = (of(model.rates().first()), model.shortest_airtime(FULL_SIZE).as_nanos());
     let bounds = groups.first().zip(groups.last());
-    // As far as they are known to reach.
+    // The bounds of the airtimes, within their errors.
     let Some((least, most)) =
         bounds.map(|(first, last)| (first.airtime + first.error, last.airtime.saturating_sub(last.error)))
     else {

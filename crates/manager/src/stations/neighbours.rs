@@ -19,18 +19,17 @@ use core::net::IpAddr;
 use evenair_packet::{MacAddr, Vlan};
 use evenair_units::{Instant, Span};
 
-/// A station that was not heard for so long may have gone: as long as one without connections is remembered, since
-/// those that sleep say little.
+/// Silence after which a station may have gone: as long as an idle station is remembered, since sleeping ones send
+/// little.
 pub(crate) const SILENT: Span = Span::from_secs(300);
-/// A wired host counts as present for this long after it has claimed an address: its neighbours' caches are renewed
-/// sooner.
+/// Time after its last claim for which a wired host counts as present: its neighbours' caches are renewed sooner.
 const WIRED: Span = Span::from_secs(600);
-/// Addresses of wired hosts that are known.
+/// Addresses of wired hosts, at most.
 const MOST_WIRED: usize = 4096;
 /// The shortest time between two reports of claims to one address.
 const REPORT_INTERVAL: Span = Span::from_secs(60);
 
-/// An address: the same may be in use in several VLANs.
+/// An IP address and its VLAN: the same IP address may be in use in several VLANs.
 pub(crate) type Address = (Option<Vlan>, IpAddr);
 
 /// The owners of addresses.
@@ -52,27 +51,27 @@ struct Holder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claimant {
     pub(crate) mac: MacAddr,
-    /// On the wired side.
+    /// Whether it is on the wired side.
     pub(crate) wired: bool,
-    /// A server has granted it the address.
+    /// Whether a server has granted it the address.
     pub(crate) granted: bool,
 }
 
-/// What becomes of a claim.
+/// Result of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The address is the claimant's.
+    /// The address belongs to the claimant.
     Own,
-    /// The same, and was that one's before.
+    /// The address belongs to the claimant, and belonged to this host before.
     Moved(MacAddr),
-    /// The address belongs to that present owner; the claim is to be reported.
+    /// The address belongs to this present owner; the claim is to be reported.
     Contested(MacAddr),
-    /// The same, and it was reported lately.
+    /// The address belongs to another owner, and the claim was reported recently.
     Known,
 }
 
 impl Neighbours {
-    /// Handles a claim to an address. `is_there` says whether a station was heard lately.
+    /// Handles a claim to an address. `is_there`: whether a station was heard recently.
     pub(crate) fn claim(
         &mut self,
         now: Instant,
@@ -98,7 +97,7 @@ impl Neighbours {
             true => now.saturating_since(before.claimed) < WIRED,
             false => is_there(before.mac),
         };
-        // The same host, roaming between wire and WLAN, contests nothing.
+        // The same host, roaming between wire and WLAN, makes no conflict.
         if granted || !there || before.mac == mac {
             self.wired = self.wired + usize::from(wired) - usize::from(before.wired);
             *holder = fresh;
@@ -111,14 +110,14 @@ impl Neighbours {
         Verdict::Contested(before.mac)
     }
 
-    /// A station does not have an address any more.
+    /// Notes that a station no longer has an address.
     pub(crate) fn give_up(&mut self, address: Address, mac: MacAddr) {
         if self.holders.get(&address).is_some_and(|holder| holder.mac == mac && !holder.wired) {
             self.holders.remove(&address);
         }
     }
 
-    /// Forgets wired hosts that have not been heard of for long.
+    /// Forgets wired hosts without recent claims.
     pub(crate) fn expire(&mut self, now: Instant) {
         if self.wired > 0 {
             self.holders.retain(|_, holder| !holder.wired || now.saturating_since(holder.claimed) < WIRED);
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_there_keeps_its_address_and_who_is_not_does_not() {
+    fn a_present_host_keeps_its_address_and_an_absent_one_does_not() {
         let mut neighbours = Neighbours::default();
         assert_eq!(neighbours.claim(at(0), address(1), station(A), |_| true), Verdict::Own);
         assert_eq!(neighbours.claim(at(1), address(1), station(B), |_| true), Verdict::Contested(A));
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_answers_for_the_gateway_and_wired_hosts_are_bounded() {
+    fn no_station_takes_over_the_gateway_and_wired_hosts_are_bounded() {
         let mut neighbours = Neighbours::default();
         let gateway = Claimant { mac: A, wired: true, granted: false };
         assert_eq!(neighbours.claim(at(0), address(1), gateway, |_| false), Verdict::Own);
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_goes_from_the_wire_to_the_wlan_contests_nothing() {
+    fn a_host_that_moves_from_the_wire_to_the_wlan_makes_no_conflict() {
         let mut neighbours = Neighbours::default();
         let wired = Claimant { mac: A, wired: true, granted: false };
         assert_eq!(neighbours.claim(at(0), address(1), wired, |_| true), Verdict::Own);

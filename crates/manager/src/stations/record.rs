@@ -1,4 +1,4 @@
-//! What is known of one station, and its account of the medium.
+//! The record of one station, and its account of the medium.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -24,101 +24,101 @@ use crate::pacer::aggregating::paced::Paced;
 use crate::packet_cost::PacketCost;
 use crate::queues::classes::Label;
 
-/// A release of a station that owes medium time pays at most so many times what it takes itself: its downloads keep half of its
-/// share, since a station that is flooded in its name is not to lose all.
+/// Most debt that a release pays, in multiples of its own airtime: the downloads of a station in debt keep half of their share, since a
+/// station in whose name others flood must not lose all.
 const DEBT_PER_RELEASE: u64 = 1;
 
-/// After this many consecutive intervals in which a station takes more than its share without control, the manager
-/// reports it, and again after as many in which it does not.
+/// Consecutive intervals after which a station over its share as an unresponsive sender is reported; consecutive intervals after which it
+/// no longer is.
 const INTERVALS_OVER: u8 = 2;
 const INTERVALS_UNDER: u8 = 5;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Station {
     pub(crate) mac: MacAddr,
-    /// The medium that it is on, and the access point, as far as that is known.
+    /// Its contention domain, and its access point if known.
     pub(crate) domain: DomainId,
     pub(crate) access_point: Option<Label>,
-    /// The last report of its place; whether its own frames show the place, which takes precedence.
+    /// The last report of its access point; whether its own frames identify it, which takes precedence.
     pub(crate) reported_place: Option<Place>,
     pub(crate) is_seen: bool,
     pub(super) configured: Option<StationConfig>,
     pub(super) observed: Option<PhyRate>,
-    /// What its releases take shows this rate.
+    /// The rate inferred from the airtime of its releases.
     pub(super) inferred: Option<PhyRate>,
-    /// The telemetry reports about it, and the rate that follows from them now.
+    /// The telemetry reports about it, and the rate that follows from them.
     pub(super) reports: Option<Box<ReportHistory>>,
     pub(super) reported_rate: Option<PhyRate>,
-    /// Airtime at that rate in this interval.
+    /// Airtime at the reported rate in this interval.
     pub(super) reported_airtime: Span,
     pub(crate) rate: PhyRate,
-    /// C_i.
+    /// C_i at its rate.
     pub(crate) capacity: BitRate,
-    /// Connections that refer to it.
+    /// Flows of the station.
     pub(crate) flows: u32,
-    /// Of them, streams in one direction that have queues of their own.
+    /// Unanswered one-way flows with queues of their own.
     pub(crate) one_way: u32,
     /// Charged airtime of its traffic over the WLAN, both ways.
     pub(crate) airtime: Span,
-    /// Of it, what it sent.
+    /// The part of `airtime` that it sent.
     pub(super) airtime_up: Span,
-    /// Addresses that it uses, the last one first, and when each was seen last.
+    /// Its addresses and when each was last seen, most recent first.
     pub(super) addresses: Vec<(Address, Instant)>,
-    /// The name that it uses.
+    /// The name that it gives itself.
     pub(crate) name: Option<HostName>,
     /// IP-level bytes toward it, and from it.
     pub(crate) to_station: Bytes,
     pub(crate) from_station: Bytes,
-    /// Its network and its group, as far as they are reported; how often that changed.
+    /// Its reported network and group; how often these have changed.
     pub(crate) ssid: Option<Label>,
     pub(crate) group: Option<Label>,
     pub(crate) regrouped: u32,
-    /// IP-level bits that it has sent, or acknowledged, since the harm guard last counted them.
+    /// IP-level bits that it has sent or acknowledged since the harm guard last counted them.
     pub(crate) confirmed: u64,
     pub(super) account: Account,
     pub(super) last_seen: Instant,
-    /// What the pacer of its domain knows of it.
+    /// The pacer's state of the station.
     pub(crate) paced: Paced,
-    /// What was lost.
+    /// Losses of its packets.
     pub(crate) losses: Losses,
-    /// How long its packets took. Shared with the reports of it, which do not change.
+    /// Latency of its packets. Shared with reports of it, which do not change.
     pub(crate) latency: Option<Arc<Latency>>,
-    /// A frame from it has come from the WLAN.
+    /// Whether a frame from it has come from the WLAN.
     pub(crate) is_heard: bool,
-    /// It stands for all unheard stations of its domain.
+    /// Whether this record stands for all unheard stations of its domain.
     pub(crate) is_shared: bool,
-    /// When it last sent something.
+    /// When it last sent a frame.
     pub(super) heard: Instant,
 }
 
-/// What a station takes of the medium that no release of its own has paid for.
+/// Medium time that a station uses and no release of its own has paid for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
-    /// To be paid by its next releases.
+    /// Debts, to be paid by its next releases.
     pub(super) debts: Debts,
-    /// In this interval, all of it and this part.
+    /// Airtime used in this interval: all, and the part without control.
     pub(super) used: Span,
     pub(super) uncontrolled: Span,
-    /// Intervals in a row in which it took more than its share without control, or in which it did not.
+    /// Intervals in a row in which it was over its share as an unresponsive sender, or was not.
     pub(super) over: u8,
     pub(super) under: u8,
     pub(super) is_over: bool,
 }
 
 impl Station {
-    /// A flow is of this station from now on.
+    /// Adds a flow.
     pub(crate) fn join(&mut self, answer: Answer) {
         self.flows += 1;
         self.one_way += u32::from(answer == Answer::OneWay);
     }
 
-    /// A flow is not of this station any more.
+    /// Removes a flow.
     pub(crate) fn leave(&mut self, answer: Answer) {
         self.flows -= 1;
         self.one_way -= u32::from(answer == Answer::OneWay);
     }
 
-    /// A packet of it took so long on a leg.
+    /// Notes the time that a packet of it took on a leg.
     pub(crate) fn note_time(&mut self, leg: Leg, took: Span) {
         Arc::make_mut(self.latency.get_or_insert_default()).note(leg, took);
     }
@@ -137,12 +137,12 @@ impl Station {
         report.signal_dbm.map(|dbm| Dbm::from_milli(i32::from(dbm) * 1000))
     }
 
-    /// Its rate is reported or configured.
+    /// Whether its rate is reported or configured.
     pub(crate) const fn has_known_rate(&self) -> bool {
         self.reported_rate.is_some() || self.observed.is_some() || self.configured.is_some()
     }
 
-    /// Connections refer to it, and it is one station.
+    /// Whether it has flows, and is a single station.
     pub(super) fn is_in_use(&self) -> bool {
         self.flows > 0 && !self.is_shared
     }
@@ -152,7 +152,7 @@ impl Station {
         black_box((self.account.used, self.airtime, self.capacity, self.last_seen, self.regrouped));
     }
 
-    /// A packet toward it, or from it, was seen that takes so much of the medium: by the airtime model, and as it is charged.
+    /// Notes a packet to or from it: airtime by the model, and charged airtime.
     pub(crate) fn note_packet(&mut self, toward: bool, ip_len: Bytes, airtime: Span, charged: Span) {
         *(if toward { &mut self.to_station } else { &mut self.from_station }) += ip_len;
         self.airtime += charged;
@@ -163,18 +163,18 @@ impl Station {
         self.reported_airtime += airtime;
     }
 
-    /// This much, sent from this address, will not be paid for by the flow that it belongs to.
+    /// Notes airtime sent from this address that its flow will not pay for.
     pub(crate) fn note_uncontrolled(&mut self, address: Option<IpAddr>, airtime: Span) {
         self.account.debts.add(address, airtime);
         self.account.uncontrolled += airtime;
     }
 
-    /// A release toward this address that takes `airtime` pays a part of what was not paid for: how much.
+    /// Pays debts with a release toward this address. Returns the amount paid.
     pub(crate) fn pay(&mut self, address: IpAddr, airtime: Span) -> Span {
         self.account.debts.pay(address, airtime * DEBT_PER_RELEASE)
     }
 
-    /// An interval has ended in which a fair share was so long; true: whether it is over its share has changed.
+    /// Ends an interval with this fair share. True: whether it is over its share has changed.
     pub(super) fn judge(&mut self, share: Span) -> bool {
         let Account { over, under, is_over, uncontrolled, .. } = &mut self.account;
         (*over, *under) =
@@ -185,7 +185,7 @@ impl Station {
         self.account.is_over != before
     }
 
-    /// The rate that others are likely to have too: the reported one, or where there is none at all the inferred one.
+    /// The rate that is evidence for other stations: the reported one, or without any the inferred one.
     pub(super) fn measured_rate(&self) -> Option<PhyRate> {
         self.reported_rate.or(self.inferred.filter(|_| !self.has_known_rate()))
     }
@@ -195,18 +195,18 @@ impl Station {
         self.reported_rate.or(self.observed).or(self.configured.as_ref().map(|c| c.rate)).or(self.inferred)
     }
 
-    /// The rate that it is at by what is known of it, or else this one, as far as the standard of its domain has it.
+    /// Its known rate, or else this one, as far as the standard of its domain has it.
     pub(super) fn present_rate(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
         model.nearest(self.known_rate().unwrap_or(otherwise))
     }
 
-    /// The rate by which the airtime of what is in flight is counted; `default_rate`: the configured one of stations of which nothing
-    /// is known. An inferred rate does not count, since it changes with what the pacer lets be in flight, which would close a loop.
+    /// The rate by which its airtime in flight is counted; `default_rate`: the configured rate of stations without any information. An
+    /// inferred rate does not count: it depends on what the pacer lets be in flight, which would close a loop.
     pub(crate) fn paced_rate(&self, model: &AirtimeModel, default_rate: PhyRate) -> PhyRate {
         if self.has_known_rate() { self.rate } else { model.default_rate(default_rate) }
     }
 
-    /// The airtime of a packet to it that costs this, as it is charged and as the pacer counts it.
+    /// Airtime of a packet of this cost to it, as charged and as the pacer counts it.
     pub(crate) fn airtime_of(&self, cost: &PacketCost, model: &AirtimeModel, default_rate: PhyRate) -> Counted {
         let charged = model.airtime(cost, self.rate);
         let paced_rate = self.paced_rate(model, default_rate);
@@ -219,7 +219,7 @@ impl Station {
         model.packet_airtime(ip_len, self.paced_rate(model, default_rate))
     }
 
-    /// What it is at by what is known of it, or else at this rate. True: that is another rate.
+    /// Updates its rate by what is known, or else to this one. True: it has changed.
     pub(super) fn update(&mut self, otherwise: PhyRate, model: &AirtimeModel) -> bool {
         let now = self.present_rate(otherwise, model);
         let before = core::mem::replace(&mut self.rate, now);
@@ -230,7 +230,7 @@ impl Station {
         true
     }
 
-    /// Takes over the model of its domain, which is another one now: what was reported is seen by its rates.
+    /// Applies another airtime model, of its new domain: reports are mapped to its rates.
     pub(super) fn take_model(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) {
         if let Some(reports) = &mut self.reports {
             reports.reclassify(model.classes());

@@ -1,4 +1,4 @@
-//! Telemetry reports about stations, and the values that follow from them for all stations.
+//! Telemetry reports about stations, and the values for all stations that follow from them.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -15,16 +15,16 @@ use crate::airtime_model::{AirtimeModel, AirtimeModels};
 use crate::ids::{DomainId, ModelId, StationId};
 use crate::packet_cost::PacketCost;
 
-/// The packet by which rates are compared.
+/// IP-level size of the packet by which rates are compared.
 pub(super) const FULL_SIZE: Bytes = Bytes(1500);
 
 /// The outcome of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReportOutcome {
     pub(crate) id: StationId,
-    /// The station was not known before.
+    /// Whether the station is new.
     pub(crate) new: bool,
-    /// Its rate is another one now.
+    /// Whether its rate has changed.
     pub(crate) changed: bool,
 }
 
@@ -42,12 +42,12 @@ impl Station {
         Some(u64::from(above) * 100_000 / fastest.bit_rate().as_bps().max(1))
     }
 
-    /// The rate that it would be charged at if nothing were known of it but what the operator says.
+    /// Its rate by configuration alone.
     fn rate_alone(&self, otherwise: PhyRate, model: &AirtimeModel) -> PhyRate {
         model.nearest(self.observed.or(self.configured.as_ref().map(|c| c.rate)).unwrap_or(otherwise))
     }
 
-    /// Applies the rate that follows from the reports now. True: the station's rate has changed.
+    /// Applies the rate that follows from the reports. True: the station's rate has changed.
     fn apply_reports(&mut self, now: Instant, otherwise: PhyRate, model: &AirtimeModel) -> bool {
         let reported = self.reports.as_ref().and_then(|reports| reports.class(now));
         if reported == self.reported_rate && self.rate == self.present_rate(otherwise, model) {
@@ -63,7 +63,7 @@ impl Station {
 }
 
 impl Stations {
-    /// The rate of a station in this domain of which nothing is known.
+    /// The rate of a station in this domain without any information.
     pub(super) fn otherwise(&self, domain: DomainId, models: &AirtimeModels) -> PhyRate {
         let typical = self.typical.get(models.id(domain).index()).copied().flatten();
         typical.unwrap_or_else(|| models[domain].default_rate(self.default_rate))
@@ -75,32 +75,31 @@ impl Stations {
         models.iter().map(|(id, model)| typical(id).unwrap_or_else(|| model.default_rate(self.default_rate))).collect()
     }
 
-    /// Takes the mean of the reported and inferred rates for each airtime model.
+    /// Updates the mean of the reported and inferred rates of each airtime model.
     pub(super) fn note_typical(&mut self, models: &AirtimeModels) {
         let of_model =
             |(id, model): (ModelId, &AirtimeModel)| self.mean_reported_rate(model.classes(), |at| models.id(at) == id);
         self.typical = models.iter().map(of_model).collect();
     }
 
-    /// The harmonic mean of the used rates that are reported or inferred in these domains: what a medium carries for these stations on
-    /// average.
+    /// Harmonic mean of the reported or inferred rates in use in these domains: the mean throughput of the medium for these stations.
     fn mean_reported_rate(&self, classes: &RateClasses, is_there: impl Fn(DomainId) -> bool) -> Option<PhyRate> {
         let there = || self.slots.iter().flatten().filter(|station| is_there(station.domain));
         let reported = || there().filter_map(Station::measured_rate);
         let count = reported().count() as u64;
-        // Of equal rates the mean is the rate itself, and no other mode of as many kb/s.
+        // The mean of equal rates is that rate itself, and no other mode with the same kb/s.
         let first = reported().next()?;
         if reported().all(|rate| rate == first) {
             return Some(classes.nearest(first));
         }
-        // Time for a gigabit at each.
+        // Time for a gigabit at each rate.
         let time: u64 = reported().map(|rate| rate.bit_rate().time_for_bits(1_000_000_000).as_nanos()).sum();
         let mean = BitRate::from_bits_over(count.checked_mul(1_000_000_000)?, Span::from_nanos(time));
         let rates = classes.of_kind(reported().all(|rate| rate.mode().is_none()));
         nearest(rates, mean).filter(|_| count > 0)
     }
 
-    /// Handles a report about a station. `None`: a group address, or one station too many.
+    /// Handles a report about a station. `None`: a group address, or the table is full.
     pub(crate) fn handle_report(
         &mut self,
         now: Instant,
@@ -153,7 +152,7 @@ impl Stations {
             if station.apply_reports(now, of_domain, model) {
                 changed.push(StationId(index));
             }
-            // Reports that were set aside may be used again, or the other way round.
+            // Rejected reports may be used again, or the other way round.
             if before != station.reported_rate || changed.last() == Some(&StationId(index)) {
                 self.changed.insert(index);
             }
@@ -161,8 +160,8 @@ impl Stations {
         changed
     }
 
-    /// At the end of an interval: checks the airtime at reported rates against the interval (`None`: releases do not
-    /// show it). Calls `on_contradiction` for each station whose rate is set aside. `shares`: one for each domain.
+    /// At the end of an interval: checks the airtime at reported rates against the interval (`None`: releases do not show it). Calls
+    /// `on_contradiction` for each station whose rate is rejected. `shares`: one for each domain.
     pub(crate) fn check_reports(
         &mut self,
         now: Instant,
@@ -203,7 +202,7 @@ impl Stations {
         self.counts.contradicted += contradicted;
     }
 
-    /// For each of so many domains: whether the reported rates of the stations in use differ from each other and from
+    /// For each domain: whether the reported rates of the stations in use differ from each other and from
     /// the rates without reports.
     pub(crate) fn reports_matter(&self, domains: usize, models: &AirtimeModels) -> Vec<bool> {
         let otherwise = self.all_otherwise(models);
@@ -220,8 +219,8 @@ impl Stations {
         differ.into_iter().map(|(between, from_alone)| between && from_alone).collect()
     }
 
-    /// At the end of an interval: checks the reported rates of a domain's stations against their measured costs. Calls
-    /// `on_contradiction` for each station whose rate is set aside.
+    /// At the end of an interval: checks the reported rates of a domain's stations against their measured costs. Calls `on_contradiction`
+    /// for each station whose rate is rejected.
     pub(crate) fn check_measured_costs(
         &mut self,
         domain: DomainId,

@@ -19,14 +19,13 @@ use super::{MAX_STATIONS, Station, Stations, hash, number};
 use crate::airtime_model::AirtimeModels;
 use crate::ids::{DomainId, StationId};
 
-/// Stations are looked through for so many that are to go at once: what one eviction costs is small then, however many
-/// stations there are.
+/// Victims chosen in one pass over all stations, so that a single eviction is cheap however many stations there are.
 const VICTIMS_AT_ONCE: usize = 1024;
-/// What unheard stations share has no address.
+/// Address of the shared entry of unheard stations.
 const NO_ADDRESS: MacAddr = MacAddr([0; 6]);
 
 impl Stations {
-    /// What all unheard stations of a domain share.
+    /// The shared entry of all unheard stations of a domain.
     pub(crate) fn shared(&mut self, domain: DomainId, models: &AirtimeModels, now: Instant) -> StationId {
         while self.shared.len() <= domain.index() {
             let at = DomainId::at(self.shared.len());
@@ -37,8 +36,8 @@ impl Stations {
         self.shared[domain.index()]
     }
 
-    /// Other domains are known: what is shared in one that is not there any more is in the default one. True:
-    /// something is in another one now.
+    /// Moves shared entries after a change of the domains: that of a domain that is gone to the default one. True: an
+    /// entry has moved.
     pub(super) fn find_shared_again(&mut self, table: &Table) -> bool {
         let (domains, mut moved) = (table.domains().count(), false);
         for (at, id) in self.shared.clone().into_iter().enumerate() {
@@ -48,19 +47,19 @@ impl Stations {
         moved
     }
 
-    /// There is no room for one more station.
+    /// Whether the table is full.
     pub(crate) fn is_full(&self) -> bool {
         self.by_mac.len() >= MAX_STATIONS
     }
 
-    /// The station that is to make room for another. `None`: all are to stay.
+    /// The station to evict next. `None`: all must stay.
     pub(crate) fn next_victim(&mut self) -> Option<StationId> {
         for looked_through in [false, true] {
             if looked_through {
                 self.choose_victims();
             }
             while let Some(victim) = self.victims.pop() {
-                // One that was in use since then is none any more.
+                // A station that was in use since then is no victim any more.
                 let station = self.slots[victim.id.0 as usize].as_ref();
                 if station.and_then(|station| Victim::of(victim.id, station)) == Some(victim) {
                     return Some(victim.id);
@@ -81,7 +80,7 @@ impl Stations {
         self.victims = victims;
     }
 
-    /// Forgets a station that nothing refers to any more, and gives it back.
+    /// Removes a station without flows, and returns it.
     pub(crate) fn evict(&mut self, id: StationId) -> Station {
         let station = self.slots[id.0 as usize].take().expect("a station that is referred to is there");
         self.mark(id);

@@ -1,4 +1,4 @@
-//! What the operator wants of the limit on uploads.
+//! Settings of the upload limiter.
 
 use evenair_sched::BucketConfig;
 use evenair_units::{BitRate, Bytes, Span};
@@ -7,62 +7,62 @@ use minicbor::{Decode, Encode};
 use crate::config::error::ConfigError;
 use crate::config::limits::{MAX_RATE, MAX_SPAN};
 
-/// The limit on what comes from the WLAN toward the wire. What goes over it is dropped, so that TCP's senders slow
-/// down and leave the medium to the downloads.
+/// Settings of the upload limiter, for traffic from the WLAN toward the wire. Packets above the limit are dropped, so
+/// that TCP's senders slow down and leave the medium to the downloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct UplinkLimit {
-    /// What sets the limit.
+    /// The rule that sets the limit.
     #[n(0)]
     pub rule: LimitRule,
-    /// The limit; where it moves, the one it starts at. `None`: the uploads' part of C*.
+    /// The limit; under a rule that moves it, the initial one. `None`: the uploads' part of C*.
     #[n(1)]
     pub rate: Option<BitRate>,
-    /// The uploads' part of what both directions get, in thousandths; published 500.
+    /// The uploads' part of the throughput of both directions, in thousandths; published 500.
     #[n(2)]
     pub split_permille: u32,
-    /// The bucket. Of separate ones, each of them.
+    /// The token bucket; under [`LimitRule::Adaptive`], each of the two.
     #[n(3)]
     pub bucket: BucketConfig,
-    /// How long the meters of rates remember; published 600 ms.
+    /// Memory of the rate meters; published 600 ms.
     #[n(4)]
     pub memory: Span,
 }
 
-/// What sets the limit.
+/// A rule that sets the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum LimitRule {
-    /// Nothing moves it.
+    /// A constant limit.
     #[n(0)]
     Static,
-    /// The published rule: while nothing is lost in the access point it goes up by a step, else down, to the uploads'
-    /// part of what comes from both sides. One bucket for all.
+    /// The published rule: while nothing is lost in the access point the limit rises by a step, else it falls, but not
+    /// below the uploads' part of the throughput of both directions. One bucket for all traffic.
     #[n(1)]
     Published(#[n(0)] Steps),
-    /// The published rule with its gaps closed: buckets of their own for TCP and for all else.
+    /// The published rule with our improvements: separate buckets for TCP and for all other traffic.
     #[n(2)]
     Adaptive {
         /// Interval, step and ceiling.
         #[n(0)]
         steps: Steps,
-        /// The part of the limit that datagrams (all but TCP) keep where TCP could use all, in thousandths; TCP keeps
-        /// the rest.
+        /// The part of the limit, in thousandths, that datagrams (all but TCP) keep if TCP could use all; TCP keeps the
+        /// rest.
         #[n(1)]
         datagrams_permille: u32,
     },
 }
 
-/// How a limit moves.
+/// How a rule moves the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Steps {
     /// Time between two evaluations; published 300 ms.
     #[n(0)]
     pub interval: Span,
-    /// Change of the limit at each; published 200 kb/s.
+    /// Change of the limit at each evaluation; published 200 kb/s.
     #[n(1)]
     pub step: BitRate,
-    /// The limit is never above this (published as the theoretical maximum, without a value). `None`: C*.
+    /// Upper bound of the limit (published as the theoretical maximum, without a value). `None`: C*.
     #[n(2)]
     pub ceiling: Option<BitRate>,
 }
@@ -73,7 +73,7 @@ impl Steps {
 }
 
 impl Default for UplinkLimit {
-    /// Adaptive, half of the medium for the uploads, and the published bucket.
+    /// The adaptive rule, half of the throughput for uploads, and the published bucket.
     fn default() -> Self {
         Self {
             rule: LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille: 500 },
@@ -86,7 +86,7 @@ impl Default for UplinkLimit {
 }
 
 impl UplinkLimit {
-    /// How the limit moves; `None`: it does not.
+    /// How the rule moves the limit; `None`: it is constant.
     pub const fn steps(&self) -> Option<Steps> {
         match self.rule {
             LimitRule::Static => None,

@@ -1,4 +1,4 @@
-//! How much the access points lose toward the stations: reported, or inferred.
+//! Losses of the access points toward the stations: reported, or inferred.
 //!
 //! *Reported*: total counters read from the access points (SNMP: `ifOutDiscards` of RFC 2863, for instance). The
 //! difference from the previous total counts; a total that has decreased starts again, as after a restart.
@@ -18,20 +18,20 @@ use evenair_units::{Instant, Span};
 
 use crate::ids::FlowId;
 
-/// The most access points with counters; an observation of another is refused.
+/// Access points with counters, at most; reports of others are refused.
 const MAX_ACCESS_POINTS: usize = 1024;
-/// More connections than this are not watched for repair at a time; they are lost from again soon enough.
+/// Flows watched for repair, at most; further ones soon lose again.
 const MAX_UNREPAIRED: usize = 1024;
-/// For so long a loss that nobody has repaired still counts. Retransmissions of a starved sender come 1, 2 and 4 s
-/// apart (RFC 6298); a station that is gone does not hold the uploads down for longer than its download tries.
+/// Time for which an unrepaired loss counts. Retransmissions of a starved sender come 1, 2 and 4 s apart (RFC 6298); the
+/// download of a station that has gone does not limit the uploads for longer.
 pub(super) const UNREPAIRED: Span = Span::from_secs(5);
-/// After so many intervals without a report, inferred losses count again.
+/// Intervals without a report after which inferred losses count again.
 const SILENT: u32 = 10;
 
-/// What was lost in an interval.
+/// Losses in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// So many packets.
+    /// Number of packets.
     Packets(u64),
     /// Reports exist, but none has come since the last evaluation.
     Unknown,
@@ -42,14 +42,14 @@ pub(crate) enum Lost {
 pub(crate) struct Losses {
     totals: BTreeMap<MacAddr, u64>,
     reported: Option<u64>,
-    /// Intervals since the last report; `None`: there was none.
+    /// Intervals since the last report; `None`: no report so far.
     silence: Option<u32>,
     seen: u64,
     unrepaired: BTreeMap<FlowId, Instant>,
 }
 
 impl Losses {
-    /// Takes the reported total of an access point. `false`: there are too many of them.
+    /// Handles the reported total of an access point. False: there are too many access points.
     pub(crate) fn handle_report(&mut self, access_point: MacAddr, total: u64) -> bool {
         if self.totals.len() >= MAX_ACCESS_POINTS && !self.totals.contains_key(&access_point) {
             return false;
@@ -63,7 +63,7 @@ impl Losses {
         true
     }
 
-    /// A download's sender has sent again what is lost behind the box.
+    /// Notes that the sender of a download has retransmitted what was lost behind the box.
     pub(crate) fn see(&mut self, now: Instant, flow: FlowId) {
         self.seen += 1;
         if self.unrepaired.len() < MAX_UNREPAIRED || self.unrepaired.contains_key(&flow) {
@@ -71,20 +71,20 @@ impl Losses {
         }
     }
 
-    /// A station has acknowledged new data of a download.
+    /// Notes that a station has acknowledged new data of a download.
     pub(crate) fn repaired(&mut self, flow: FlowId) {
         if !self.unrepaired.is_empty() {
             self.unrepaired.remove(&flow);
         }
     }
 
-    /// Connections with a loss that nobody has repaired, as of the last judgement: a starved sender loses rarely,
-    /// since it tries rarely, and those who tell count only what is lost.
+    /// Flows with an unrepaired loss, as of the last evaluation: a starved sender loses rarely, since it tries rarely,
+    /// and reports count only losses.
     pub(crate) fn unrepaired(&self) -> u64 {
         self.unrepaired.len() as u64
     }
 
-    /// Those since the last call.
+    /// The losses since the last call.
     pub(crate) fn take(&mut self, now: Instant) -> Lost {
         self.unrepaired.retain(|_, &mut since| now.saturating_since(since) < UNREPAIRED);
         let seen = core::mem::take(&mut self.seen).max(self.unrepaired.len() as u64);
@@ -100,19 +100,19 @@ impl Losses {
     }
 }
 
-/// What of one connection was released toward the WLAN and is in doubt.
+/// Releases of one flow toward the WLAN that are unconfirmed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Released {
     /// Sequence number behind the furthest byte released.
     end: Option<u32>,
     /// Furthest acknowledgment from the station.
     acked: Option<u32>,
-    /// The last part, from and to, that was passed over: it was lost before it came here, or dropped here.
+    /// The last gap, from and to: DATA lost before the box, or dropped here.
     hole: (u32, u32),
 }
 
 impl Released {
-    /// Whether something from the wire is sent again that was released and is not acknowledged: DATA, SYN or FIN.
+    /// Whether a packet from the wire repeats DATA, SYN or FIN that were released and are not acknowledged.
     pub(crate) fn is_repeat(&self, tcp: &TcpMeta) -> bool {
         let (from, to) = (tcp.seq, tcp.seq_end());
         let (hole_from, hole_to) = self.hole;
@@ -123,7 +123,7 @@ impl Released {
             && !in_hole
     }
 
-    /// A packet is released toward the WLAN.
+    /// Notes a release toward the WLAN.
     pub(crate) fn release(&mut self, tcp: &TcpMeta) {
         if tcp.begins() {
             *self = Self::default();
@@ -143,7 +143,7 @@ impl Released {
         }
     }
 
-    /// A packet has come from the station; true: it acknowledges something new.
+    /// Notes a packet from the station. True: it acknowledges something new.
     pub(crate) fn acknowledge(&mut self, tcp: &TcpMeta) -> bool {
         if tcp.begins() {
             *self = Self::default();
@@ -157,7 +157,7 @@ impl Released {
     }
 }
 
-/// Whether `a` is behind `b` in the circle of sequence numbers (RFC 9293, 3.4).
+/// Whether `a` is beyond `b`, modulo 2^32 (RFC 9293, 3.4).
 const fn after(a: u32, b: u32) -> bool {
     a != b && a.wrapping_sub(b) < 1 << 31
 }
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_repaired_counts_for_a_while() {
+    fn an_unrepaired_loss_counts_for_a_while() {
         let mut losses = Losses::default();
         let flow = FlowId::FIRST;
         losses.see(Instant::ZERO, flow);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_released_and_not_acknowledged_is_lost_behind_the_box() {
+    fn only_unacknowledged_releases_are_lost_behind_the_box() {
         let mut released = Released::default();
         assert!(!released.is_repeat(&data(1_000)));
         for seq in [1_000, 2_000, 4_000] {
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_numbers_go_round() {
+    fn sequence_numbers_wrap() {
         let mut released = Released::default();
         released.release(&data(u32::MAX - 500));
         released.release(&data(499));

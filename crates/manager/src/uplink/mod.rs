@@ -51,70 +51,70 @@ use evenair_units::{BitRate, Bytes, Instant, Rng, Span, Streams};
 
 use crate::uplink::losses::Lost;
 
-/// What a packet from the WLAN is to the limit.
+/// The kind of a packet for the limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Of TCP, with data.
+    /// TCP with data.
     Data,
-    /// Of TCP, without.
+    /// TCP without data.
     Answer,
-    /// All else.
+    /// Everything else.
     Datagram,
 }
 
-/// Downloads of which nothing has come for so long want nothing.
+/// Time since the last DATA of a download within which downloads count as wanting more.
 const WANTING: Span = losses::UNREPAIRED;
-/// For so long nothing is to be lost before downloads that have less than their part are believed to want no more: with
-/// windows of tens of packets, each loses about once in that time.
+/// Time without losses after which downloads with less than their part are taken to want no more: with windows of tens
+/// of packets, each loses about once in that time.
 const CALM: Span = Span::from_secs(3);
-/// The medium is used as before where this part, in percent, of the most crosses that crossed lately. Less than a
-/// window halved among few, more than a direction that has ended.
+/// Percentage of the recent peak of traffic from which on the medium counts as used as before. Less than a window halved
+/// among few, more than a direction that has ended.
 const USED_PERCENT: u64 = 80;
-/// The most that crossed is forgotten over this time, as the stations' rates and numbers change.
+/// Time in which the recent peak is forgotten, as the rates and numbers of stations change.
 const FORGOTTEN: Span = Span::from_secs(32);
-/// The limit is lower by what is dropped of TCP, up to the uploads' part over this many: more is dropped only for
-/// moments, before senders have heard of it.
+/// Bound of the reduction of the limit by dropped TCP DATA: the uploads' part divided by this. More is dropped only for
+/// moments, before senders notice.
 const DROPPED_PARTS: u64 = 8;
-/// Of what is idle, the limit takes one part of this many in an interval: most of it in two seconds.
+/// Part of the idle capacity, as a divisor, that the limit takes up in an interval: most of it in two seconds.
 const IDLE_PARTS: u64 = 4;
-/// The uploads' part is corrected in these units, by one part of so many of how far the split is off, and by a fifth
-/// at most: what TCP makes of a limit depends on how many connections there are on either side.
+/// Correction of the uploads' part: its unit, the part of the error that is corrected in an interval (as a divisor),
+/// and its bound, a fifth. What TCP makes of a limit depends on the numbers of connections.
 const TRIM_UNIT: i128 = 1_000_000;
 const TRIM_PARTS: i128 = 16;
 const MOST_TRIM: i128 = TRIM_UNIT / 5;
-/// TCP, as an index.
+/// Index of TCP.
 const TCP: usize = 0;
-/// All else.
+/// Index of datagrams.
 const DATAGRAMS: usize = 1;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Limiter {
     config: UplinkLimit,
     limit: BitRate,
-    /// Nothing was lost at the last evaluation.
+    /// Whether nothing was lost at the last evaluation.
     at_ease: bool,
-    /// The second one is in use where datagrams have their own.
+    /// The second one is used if datagrams have a bucket of their own.
     buckets: [TokenBucket; 2],
     rng: Rng,
     arrived: [RateMeter; 2],
     passed: [RateMeter; 2],
     from_wire: RateMeter,
-    /// Toward the stations, as far as it was of use.
+    /// Useful traffic toward the stations.
     crossed: RateMeter,
     pub(crate) losses: Losses,
     lost: u64,
-    /// When something was lost last, and when DATA of a download came.
+    /// When something was last lost, and when DATA of a download last came.
     last_loss: Option<Instant>,
     last_download: Option<Instant>,
-    /// What the uploads' part is more or less than it is to be in the mean, in millionths of it.
+    /// Correction of the uploads' part, in millionths of it.
     trim: i64,
-    /// The most that crossed the WLAN lately.
+    /// Recent peak of traffic over the WLAN.
     most: BitRate,
     next: Instant,
 }
 
 impl Limiter {
-    /// `capacity` is C*.
+    /// `capacity`: C*.
     pub(crate) fn new(config: &UplinkLimit, capacity: BitRate, now: Instant) -> Self {
         let limit = config.start(capacity);
         let meter = || RateMeter::new(config.memory, now);
@@ -124,7 +124,7 @@ impl Limiter {
             limit,
             at_ease: true,
             buckets: [bucket(), bucket()],
-            // Chance must be the same on each replay; who gets through by it is nobody's secret.
+            // Random numbers must be the same on each replay; they need not be secret.
             rng: Streams::new(0).stream("uplink limit"),
             arrived: [meter(), meter()],
             passed: [meter(), meter()],
@@ -143,7 +143,7 @@ impl Limiter {
         this
     }
 
-    /// Another configuration: what was measured, lost and limited so far stands as far as it has a meaning there.
+    /// Applies another configuration. Measurements, losses and the limit are kept as far as they have a meaning there.
     pub(crate) fn reconfigure(&mut self, config: &UplinkLimit, capacity: BitRate, now: Instant) {
         let old = core::mem::replace(&mut self.config, *config);
         let moved = old.steps().is_some() && config.steps().is_some() && old.rate == config.rate;
@@ -161,7 +161,7 @@ impl Limiter {
         self.set_rates(now);
     }
 
-    /// The first interval begins: before, nothing was limited.
+    /// Begins the first interval of limiting.
     pub(crate) fn begin(&mut self, now: Instant) {
         self.next = now.saturating_add(self.config.interval());
     }
@@ -171,11 +171,11 @@ impl Limiter {
         self.next
     }
 
-    /// `opens`: it accepts or opens a connection.
+    /// Notes a packet from the wire; `opens`: it accepts or opens a connection.
     pub(crate) fn note_from_wire(&mut self, now: Instant, ip_len: Bytes, kind: Kind, opens: bool) {
         self.from_wire.note(now, ip_len);
         match kind {
-            // ACKs will tell whether they arrive.
+            // Their ACKs will show whether they arrive.
             Kind::Data => {}
             Kind::Answer | Kind::Datagram => self.crossed.note(now, ip_len),
         }
@@ -184,14 +184,14 @@ impl Limiter {
         }
     }
 
-    /// A station has acknowledged this much of a download.
+    /// Notes that a station has acknowledged this much of a download.
     pub(crate) fn note_crossed(&mut self, now: Instant, bits: u64) {
         if bits > 0 {
             self.crossed.note(now, Bytes(bits / 8));
         }
     }
 
-    /// A packet has come from the WLAN; whether it may pass.
+    /// Handles a packet from the WLAN: whether it may pass.
     pub(crate) fn admits(&mut self, now: Instant, ip_len: Bytes, kind: Kind) -> bool {
         let of = if kind == Kind::Datagram { DATAGRAMS } else { TCP };
         self.arrived[of].note(now, ip_len);
@@ -208,7 +208,7 @@ impl Limiter {
         passes
     }
 
-    /// An interval has ended.
+    /// Ends an interval.
     pub(crate) fn judge(&mut self, now: Instant, capacity: BitRate) {
         let due = self.next.saturating_add(self.config.interval());
         self.next = if due > now { due } else { now.saturating_add(self.config.interval()) };
@@ -227,7 +227,7 @@ impl Limiter {
         self.set_rates(now);
     }
 
-    /// To the letter.
+    /// The published rule, to the letter.
     fn step_as_published(&mut self, now: Instant, Steps { step, .. }: Steps, lost: u64, capacity: BitRate) {
         if lost == 0 {
             self.at_ease = true;
@@ -245,7 +245,7 @@ impl Limiter {
         self.limit = lower.max(target);
     }
 
-    /// With its gaps closed.
+    /// The published rule with our improvements.
     fn step(&mut self, now: Instant, Steps { step, interval, .. }: Steps, lost: u64, capacity: BitRate) {
         let (tcp, down) = (self.arrived[TCP].rate(now), self.crossed.rate(now));
         let used = tcp + self.passed[DATAGRAMS].rate(now) + down;
@@ -263,8 +263,8 @@ impl Limiter {
             return self.rise(now, step, used, capacity);
         }
         if let Some(more) = (down + part).as_bps().checked_sub(used.as_bps()) {
-            // The downloads have their part. By no more than they have beyond it, or each judgement at which they are
-            // just above it would push them below.
+            // The downloads have their part. The limit rises by no more than their excess, or each evaluation with a
+            // small excess would push them below their part.
             return self.rise(now, step.min(BitRate::from_bps(more)), used, capacity);
         }
         if lost > 0 {
@@ -283,9 +283,9 @@ impl Limiter {
         }
     }
 
-    /// Moves the uploads' part by a little of how far the split is off, so that in the mean it is not; while both
-    /// directions want more than they get, and else back to none. `crosses`: what downloads use with the uploads'
-    /// part, and what all use.
+    /// Corrects the uploads' part by a little of the error of the split, so that the mean error becomes zero; while both
+    /// directions want more than they get, and else back to no correction. `crosses`: throughput of downloads plus the
+    /// uploads' part, and total throughput.
     fn trim(&mut self, now: Instant, crosses: [BitRate; 2], held: bool) {
         let [with_part, used] = crosses.map(|rate| i128::from(rate.as_bps()));
         let wants = held && within(self.last_download, WANTING, now) && within(self.last_loss, CALM, now);
@@ -299,14 +299,14 @@ impl Limiter {
         part.mul_div(u64::try_from(parts).unwrap_or(0), TRIM_UNIT as u64)
     }
 
-    /// Up by a step, or by what is idle; `used` is what crosses the WLAN.
+    /// Raises the limit by a step, or by a part of the idle capacity; `used`: traffic over the WLAN.
     fn rise(&mut self, now: Instant, step: BitRate, used: BitRate, capacity: BitRate) {
         let idle = self.most.saturating_sub(used);
         let ceiling = self.ceiling(capacity).max(self.up(now) + step);
         self.limit = (self.limit + step.max(idle.mul_div(1, IDLE_PARTS))).min(ceiling);
     }
 
-    /// The buckets' rates: each has its part, and what the other one leaves.
+    /// Sets the buckets' rates: each has its part, and what the other one leaves.
     fn set_rates(&mut self, now: Instant) {
         let LimitRule::Adaptive { datagrams_permille, .. } = self.config.rule else {
             return self.buckets[TCP].set_rate(now, self.limit);
@@ -346,13 +346,13 @@ impl Limiter {
 }
 
 impl UplinkLimit {
-    /// The limit to begin with.
+    /// The initial limit.
     fn start(&self, capacity: BitRate) -> BitRate {
         let part = capacity.mul_div(self.split_permille.into(), 1_000);
         self.rate.unwrap_or(part).max(BitRate::from_bps(1))
     }
 
-    /// How often it is looked at, moving or not: C* may move.
+    /// Interval of evaluation, even of a constant limit, since C* may change.
     fn interval(&self) -> Span {
         self.steps().unwrap_or(Steps::PUBLISHED).interval
     }
@@ -374,8 +374,8 @@ mod tests {
 
     const FULL: Bytes = Bytes(1500);
 
-    /// Parts, in thousandths, of TCP's data and of datagrams that pass, coming at these packets per second for 30 s,
-    /// under a limit of 2.4 Mb/s, which is 200 packets a second.
+    /// Parts, in thousandths, of TCP's data and of datagrams that pass, at these packets per second for 30 s, under a
+    /// limit of 2.4 Mb/s, which is 200 packets a second.
     fn passed(rule: LimitRule, per_second: [u64; 2]) -> [u64; 2] {
         let limit = BitRate::from_kbps(2_400);
         let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };
@@ -397,9 +397,8 @@ mod tests {
         [passed[TCP] * 1_000 / all[TCP], passed[DATAGRAMS] * 1_000 / all[DATAGRAMS]]
     }
 
-    /// The downloads' part, in thousandths, of a medium of 400 packets a second where uploads make of a limit, in
-    /// turns of 300 ms, so many hundredths, and downloads take the rest and lose in each interval. The last minute of
-    /// two.
+    /// The downloads' part, in thousandths, of a medium of 400 packets a second where uploads use these percentages of a
+    /// limit, in turns of 300 ms, and downloads take the rest and lose in each interval. The last minute of two.
     fn share(of_limit: [u64; 4]) -> (u64, i64) {
         let rule = LimitRule::Adaptive { steps: Steps::PUBLISHED, datagrams_permille: 500 };
         let bucket = evenair_sched::BucketConfig { depth: Bytes(20 * FULL.0), threshold_permille: 0 };
@@ -434,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_split_holds_whatever_tcp_makes_of_a_limit() {
+    fn the_split_holds_whatever_tcp_makes_of_the_limit() {
         let got = [[100; 4], [140, 60, 70, 80], [150, 120, 50, 60], [130, 110, 95, 100]]
             .map(|of_limit| (of_limit, share(of_limit)));
         for (of_limit, (share, trim)) in &got {
@@ -451,7 +450,7 @@ mod tests {
         assert!(tcp < 200 && datagrams == 1_000, "{tcp}, {datagrams}");
         assert_eq!(passed(adaptive(500), [180, 15]), [1_000; 2], "what one leaves the other may use");
         let [tcp, datagrams] = passed(adaptive(100), [800, 800]);
-        // Of 200 packets a second 180 and 20, and the buckets at the start.
+        // Of 200 packets a second 180 and 20, and the initial content of the buckets.
         assert!((225..=232).contains(&tcp) && (25..=32).contains(&datagrams), "{tcp}, {datagrams}");
         let [tcp, _] = passed(LimitRule::Static, [95, 800]);
         assert!(tcp < 400, "in one bucket both lose alike: {tcp}");

@@ -1,17 +1,17 @@
-//! What the upload limiter reports.
+//! Reports of the upload limiter.
 
 use evenair_units::BitRate;
 
-/// The state of the limit on uploads.
+/// The state of the upload limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UplinkReport {
-    /// The limit now.
+    /// The present limit.
     pub limit: BitRate,
-    /// What comes from the WLAN, at IP level, before the limit.
+    /// Traffic from the WLAN, at IP level, before the limit.
     pub up: BitRate,
-    /// Of it, datagrams: all but TCP.
+    /// The part of `up` in datagrams: all but TCP.
     pub up_datagrams: BitRate,
-    /// What comes from the wire toward the WLAN.
+    /// Traffic from the wire toward the WLAN.
     pub down: BitRate,
     /// Packets lost by the access points, reported or inferred, since the limit began.
     pub lost: u64,

@@ -1,4 +1,4 @@
-//! What the operator wants of calls.
+//! Settings of calls.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -7,17 +7,17 @@ use minicbor::{Decode, Encode};
 
 use super::Codec;
 
-/// Calls are found, admitted up to a limit, and then go first.
+/// Calls are detected, admitted up to a limit, and then have strict priority.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct VoiceConfig {
-    /// Calls at once at most, of whatever codec; `None`: as many as leave the rest its part.
+    /// Calls at once, of any codec, at most; `None`: as many as leave other traffic its part.
     #[n(0)]
     pub calls: Option<u32>,
-    /// Calls of these codecs at once at most.
+    /// Calls at once of these codecs, at most.
     #[n(1)]
     pub codecs: Vec<(Codec, u32)>,
-    /// The part of the medium's time, in thousandths, that calls leave to all else: a call that would take from it is
+    /// The part of the medium's time, in thousandths, that calls leave to other traffic: a call that would exceed it is
     /// refused.
     #[n(2)]
     pub data_permille: u32,
@@ -25,8 +25,8 @@ pub struct VoiceConfig {
     /// points take their access category.
     #[n(3)]
     pub dscp: u8,
-    /// Combinations of codecs that the WLAN carries: calls go on together only if at least one of these covers them. Not
-    /// convex: what lies between two of them is not admitted. Empty: any combination.
+    /// Combinations of codecs that the WLAN carries: calls are admitted together only if at least one of these covers
+    /// them. Not convex: a mixture between two of them is not admitted. Empty: any combination.
     #[n(4)]
     #[cbor(default)]
     pub combinations: Vec<Combination>,
@@ -36,19 +36,19 @@ pub struct VoiceConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Combination {
-    /// With [`Codec::G711`].
+    /// Calls with [`Codec::G711`].
     #[n(0)]
     pub g711: u32,
-    /// With [`Codec::G729`].
+    /// Calls with [`Codec::G729`].
     #[n(1)]
     pub g729: u32,
-    /// With [`Codec::Other`].
+    /// Calls with [`Codec::Other`].
     #[n(2)]
     pub other: u32,
 }
 
 impl Combination {
-    /// Whether it has as many calls of each codec as `calls`, or more.
+    /// Whether it has at least as many calls of each codec as `calls`.
     pub const fn covers(&self, calls: &Self) -> bool {
         self.g711 >= calls.g711 && self.g729 >= calls.g729 && self.other >= calls.other
     }
@@ -61,7 +61,7 @@ impl Combination {
         }
     }
 
-    /// One more call with this codec.
+    /// Adds a call with this codec.
     pub(crate) const fn add(&mut self, codec: Codec) {
         let count = match codec {
             Codec::G711 => &mut self.g711,
@@ -72,10 +72,10 @@ impl Combination {
     }
 }
 
-/// What is wrong with a [`VoiceConfig`].
+/// Why a [`VoiceConfig`] is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VoiceError {
-    /// The part of all else must be 0 to 1000 thousandths.
+    /// The part of other traffic must be 0 to 1000 thousandths.
     DataPart(u32),
     /// A code point has 6 bits.
     Dscp(u8),
@@ -92,7 +92,7 @@ pub enum VoiceError {
 impl VoiceConfig {
     /// Expedited forwarding (RFC 3246), which access points map to AC_VO (RFC 8325).
     pub const EXPEDITED: u8 = 46;
-    /// The most combinations of codecs: all of them are looked at when a call begins.
+    /// Most combinations of codecs: all of them are checked when a call begins.
     pub const MAX_COMBINATIONS: usize = 100;
 
     pub(crate) fn check(&self) -> Result<(), VoiceError> {
@@ -125,8 +125,8 @@ impl VoiceConfig {
         Ok(())
     }
 
-    /// Another combination that covers the one with this index: the index of the first. Of equal ones the first covers
-    /// the later ones, and is not covered itself.
+    /// The index of the first other combination that covers the one with this index. Of equal ones the first covers the
+    /// later ones, and is not covered itself.
     pub fn covering(&self, at: usize) -> Option<usize> {
         let combination = self.combinations.get(at)?;
         let covers = |&(other, covering): &(usize, &Combination)| {
@@ -135,14 +135,14 @@ impl VoiceConfig {
         self.combinations.iter().enumerate().find(covers).map(|(other, _)| other)
     }
 
-    /// Whether these calls may go on together, as far as combinations limit them.
+    /// Whether these calls are allowed together by the combinations.
     pub(crate) fn combines(&self, calls: &Combination) -> bool {
         self.combinations.is_empty() || self.combinations.iter().any(|combination| combination.covers(calls))
     }
 }
 
 impl Default for VoiceConfig {
-    /// Half of the medium is for all else.
+    /// Half of the medium for other traffic.
     fn default() -> Self {
         let (codecs, combinations) = (Vec::new(), Vec::new());
         Self { calls: None, codecs, data_permille: 500, dscp: Self::EXPEDITED, combinations }

@@ -17,12 +17,13 @@ use evenair_units::{Bytes, Instant, Span};
 use super::{Codec, Stream};
 use crate::ids::StationId;
 
-/// Descriptions at once; a call has two. More are not remembered, and their calls are detected by their packets.
+/// Descriptions, at most; a call has two. Further ones are not remembered, and their calls are detected by their
+/// packets.
 const MOST: usize = 4096;
-/// One that nobody has used for so long is forgotten: nobody lets a telephone ring for longer.
+/// Idle time after which a description is forgotten: no telephone rings for longer.
 const UNUSED: Span = Span::from_secs(180);
 
-/// Where speech is expected.
+/// Where streams of speech are expected.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dialogs {
     by_end: BTreeMap<(StationId, IpAddr, u16), Expected>,
@@ -36,7 +37,7 @@ struct Expected {
 }
 
 impl Dialogs {
-    /// A message to or from a station. True: its dialog has ended.
+    /// Handles a message to or from a station. True: its dialog has ended.
     pub(crate) fn note(&mut self, now: Instant, station: StationId, sip: &SipMeta) -> bool {
         if sip.step == SipStep::End {
             self.by_end.retain(|(of, ..), expected| (*of, expected.dialog) != (station, sip.call));
@@ -51,7 +52,7 @@ impl Dialogs {
         false
     }
 
-    /// The stream that a packet of RTP belongs to, and its dialog, where they were agreed upon.
+    /// The stream that a packet of RTP belongs to, and its dialog, if they were negotiated.
     pub(crate) fn expected(
         &mut self,
         now: Instant,
@@ -64,8 +65,7 @@ impl Dialogs {
         }
         let ip = meta.ip.as_ref()?;
         let Transport::Udp { src_port, dst_port } = ip.transport else { return None };
-        // By its receiver, whose description says what it wants to hear; or by its sender, who receives where it
-        // sends from.
+        // By its receiver, whose description says what it accepts; or by its sender, which receives where it sends from.
         let ends = [(ip.dst, dst_port), (ip.src, src_port)];
         let key = ends
             .map(|(address, port)| (station, address, port))
@@ -88,7 +88,7 @@ impl Dialogs {
         self.by_end.retain(|_, expected| now.saturating_since(expected.used) < UNUSED);
     }
 
-    /// A station is forgotten.
+    /// Forgets a station.
     pub(crate) fn forget(&mut self, station: StationId) {
         let first = (station, IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         while let Some((&key, _)) = self.by_end.range(first..).next().filter(|((of, ..), _)| *of == station) {
@@ -109,7 +109,7 @@ const fn codec(encoding: Encoding) -> Codec {
     }
 }
 
-/// How long packets of a codec of constant rate are at least: IP, UDP, RTP, speech.
+/// Least size of packets of a codec of constant rate: IP, UDP, RTP, speech.
 fn least(address: IpAddr, encoding: Encoding, packet_ms: u16) -> Bytes {
     let headers = 20 + if address.is_ipv4() { 20 } else { 40 };
     let bytes_per_ms = match encoding {

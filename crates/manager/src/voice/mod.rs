@@ -26,7 +26,7 @@
 //! There the limit is a number of calls for each codec, which combinations of codecs give; the part of the medium left
 //! to the rest is ours.
 //!
-//! What is not here: which packets are speech (see [`shape`]), how well a call is heard (see [`quality`]).
+//! What is not here: which packets are speech (see [`shape`]), the quality of a call (see [`quality`]).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -52,34 +52,33 @@ pub(crate) use quality::Speech;
 pub use report::{Codec, Refusal, SpeechReport};
 pub(crate) use shape::{LARGEST, Sample, Shape, Stream};
 
-/// A call has ended when nobody has said anything for so long: comfort noise comes more often, and a receiver that
-/// was put down is noticed soon.
+/// Silence after which a call has ended: comfort noise comes more often, and a hang-up is noticed soon.
 const SILENCE: Span = Span::from_secs(10);
-/// For so long after its telephones have ended a call, what is still on its way makes no new one.
+/// Time after the end of a dialog in which its remaining packets make no new call.
 const HUNG_UP: Span = Span::from_secs(2);
-/// A station's calls that go first: a telephone has one, and one more that waits or is joined to it.
+/// Admitted calls of a station, at most: a telephone has one, and one more that waits or is joined to it.
 const CALLS_PER_STATION: usize = 3;
-/// More calls, admitted or refused, are not distinguished: of one station, and of all.
+/// Calls, admitted or refused, that are tracked at most: of one station, and in total.
 const MOST_OF_STATION: usize = 16;
 const MOST_CALLS: usize = 4096;
-/// How much a stream may be ahead of its pace: a burst after a gap in the network.
+/// Time by which a stream may be ahead of its pace: a burst after a gap in the network.
 const AHEAD: Span = Span::from_millis(200);
-/// A stream may be faster than it was when it was admitted.
+/// Factor by which a stream may be faster than when it was admitted.
 const PACE_FACTOR: u64 = 2;
 
 /// A flow that may be voice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Talk {
     shapes: [Shape; 2],
-    /// When each direction was last found to be a stream of voice.
+    /// When each direction was last detected as a stream of voice.
     found: [Option<Instant>; 2],
     call: Option<u64>,
-    /// What it may still send now at its pace, and as of when.
+    /// How much it may still send now within its pace, and the instant of that.
     ahead: Span,
     at: Instant,
 }
 
-/// A call that is going on.
+/// An ongoing call.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) station: StationId,
@@ -88,19 +87,19 @@ pub(crate) struct Call {
     /// Why it was refused.
     pub(crate) refused: Option<Refusal>,
     pub(crate) since: Instant,
-    /// How each direction is heard: to the station, from it.
+    /// Speech of each direction: to the station, from it.
     pub(crate) speech: [Speech; 2],
     /// The flow of each direction, by its serial.
     streams: [Option<u64>; 2],
     gap: Span,
-    /// Of the codec, where it is RTP.
+    /// Clock rate of the codec, if it is RTP.
     clock_hz: Option<u32>,
     /// Medium time in a second, both ways.
     slice: Span,
     last: Instant,
-    /// The dialog in which it was agreed upon.
+    /// The dialog in which it was negotiated.
     dialog: Option<u64>,
-    /// It has ended, and what is still on its way belongs to it.
+    /// Whether it has ended, so that only its remaining packets are assigned to it.
     hung_up: bool,
 }
 
@@ -112,7 +111,7 @@ pub(crate) struct Calls {
     one_way: OneWay,
 }
 
-/// The two ends of a call.
+/// One direction of a flow between the two ends of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Speaker {
     pub(crate) serial: u64,
@@ -123,16 +122,16 @@ pub(crate) struct Speaker {
     pub(crate) direction: Direction,
 }
 
-/// A stream that may be one of a new call.
+/// A stream that may belong to a new call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Beginning {
     pub(crate) speaker: Speaker,
     pub(crate) stream: Stream,
-    /// The medium time of one of its packets.
+    /// Medium time of one of its packets.
     pub(crate) airtime: Span,
-    /// The dialog in which it was agreed upon.
+    /// The dialog in which it was negotiated.
     pub(crate) dialog: Option<u64>,
-    /// Where the other direction of its flow is a stream as well: packets of that direction that the box holds.
+    /// If the other direction of its flow is a stream as well: packets of that direction that the box holds.
     pub(crate) held_other: Option<u64>,
 }
 
@@ -148,7 +147,7 @@ impl Talk {
         &mut self.shapes[index(direction)]
     }
 
-    /// A direction is a stream of voice. True: so is the other one, lately.
+    /// Notes that a direction is a stream of voice. True: so is the other one, recently.
     pub(crate) fn found(&mut self, now: Instant, direction: Direction) -> bool {
         self.found[index(direction)] = Some(now);
         self.found[1 - index(direction)].is_some_and(|at| now.saturating_since(at) < SILENCE)
@@ -184,7 +183,7 @@ impl Calls {
         self.by_number.get(&call)
     }
 
-    /// A packet of a call was heard; its stream is another one than those known, maybe.
+    /// Notes a packet of a call. Returns whether its stream is not known yet.
     pub(crate) fn heard(&mut self, call: u64, now: Instant, speaker: Speaker, rtp: Option<&RtpMeta>) -> bool {
         let Some(call) = self.by_number.get_mut(&call) else { return false };
         if call.hung_up {
@@ -192,7 +191,7 @@ impl Calls {
         }
         let at = index(speaker.direction);
         if call.streams[at].is_none() {
-            // The other direction of the same flow, in the same codec most likely.
+            // The other direction of the same flow, probably with the same codec.
             call.streams[at] = Some(speaker.serial);
             call.speech[at] = Speech::begin(call.clock_hz, call.gap, speaker.held);
         }
@@ -211,8 +210,8 @@ impl Calls {
         (call.streams[at] == Some(serial)).then_some(&mut call.speech[at])
     }
 
-    /// A stream begins: the call that it belongs to, and whether it is a new one. `None`: nobody speaks the other way
-    /// yet, or there are too many calls to tell them apart.
+    /// Begins a stream: returns its call, and whether that is new. `None`: the other direction is silent so far, or
+    /// there are too many calls to track.
     pub(crate) fn begin(
         &mut self,
         now: Instant,
@@ -259,8 +258,8 @@ impl Calls {
         Some((self.numbers, true))
     }
 
-    /// A station has come to another medium: its calls that go first there, as they were before, and what speaks
-    /// against each.
+    /// Checks the calls of a station after its move to another contention domain: returns those with priority there, as
+    /// they were before, and the reason against each.
     pub(crate) fn ask_again(
         &mut self,
         config: &VoiceConfig,
@@ -287,14 +286,14 @@ impl Calls {
         asked
     }
 
-    /// A flow turned out to be something else.
+    /// Removes a flow from its call, since it turned out to be something else.
     pub(crate) fn leave(&mut self, call: u64, serial: u64) -> Option<Call> {
         let streams = &mut self.by_number.get_mut(&call)?.streams;
         streams.iter_mut().filter(|stream| **stream == Some(serial)).for_each(|stream| *stream = None);
         if streams.iter().any(Option::is_some) { None } else { self.by_number.remove(&call) }
     }
 
-    /// A dialog of a station has ended: one of the calls that were agreed upon in it, as long as there is one.
+    /// Ends one of the calls that were negotiated in a dialog of a station; `None`: there is none left.
     pub(crate) fn hang_up(&mut self, now: Instant, station: StationId, dialog: u64) -> Option<Call> {
         let ends = |call: &&mut Call| call.station == station && call.dialog == Some(dialog) && !call.hung_up;
         let call = self.by_number.values_mut().find(ends)?;
@@ -303,7 +302,7 @@ impl Calls {
         Some(call.clone())
     }
 
-    /// Takes out a call that has been silent for long, unless its end was reported before.
+    /// Removes a call that has been silent for long, unless its end was reported before.
     pub(crate) fn expire(&mut self, now: Instant) -> Option<Call> {
         self.by_number.retain(|_, call| !call.hung_up || now.saturating_since(call.last) < HUNG_UP);
         let silent = |call: &Call| !call.hung_up && now.saturating_since(call.last) >= SILENCE;
@@ -311,7 +310,7 @@ impl Calls {
         self.by_number.remove(&number)
     }
 
-    /// Takes out a call of a station that has not ended yet; those that have are forgotten on the way.
+    /// Removes an ongoing call of a station; ended ones are forgotten on the way.
     pub(crate) fn take_of(&mut self, station: StationId) -> Option<Call> {
         self.one_way.forget(station);
         while let Some(number) =
@@ -336,7 +335,7 @@ impl Calls {
     }
 }
 
-/// Why one more call with this codec cannot be, beside those that go first on the same medium.
+/// Why one more call with this codec is refused, beside the admitted ones in the same contention domain.
 fn refusal<'a>(
     config: &VoiceConfig,
     station: StationId,

@@ -1,7 +1,7 @@
 //! Streams of voice without a stream in the other direction yet.
 //!
-//! Two telephones may send from other ports than those on which they receive. Then each direction is a flow of its
-//! own, and the first of the two that is found waits here for the other.
+//! Two telephones may send from other ports than those on which they receive. Then each direction is a flow of its own,
+//! and the first one that is detected waits here for the other.
 
 use alloc::collections::BTreeMap;
 use core::net::IpAddr;
@@ -11,18 +11,18 @@ use evenair_units::Instant;
 use super::{SILENCE, Speaker, index};
 use crate::ids::StationId;
 
-/// Streams at once. Where there are more, the one that was found longest ago goes: a stream that goes on is found
-/// again.
+/// Streams, at most. A further one replaces the one detected longest ago: an ongoing stream is detected again.
 const MOST: usize = 1024;
 
-/// By station, other end and direction: the flow, and when it was found to be voice.
+/// The flow of each station, peer and direction, and when it was detected as voice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OneWay {
     found: BTreeMap<(StationId, IpAddr, usize), (u64, Instant)>,
 }
 
 impl OneWay {
-    /// A stream was found. True: another flow between the same two speaks the other way; it waits no longer then.
+    /// Notes a detected stream. True: another flow between the same ends is a stream in the other direction, and is
+    /// removed from here.
     pub(crate) fn meets(&mut self, now: Instant, speaker: &Speaker) -> bool {
         let own = index(speaker.direction);
         let other = (speaker.station, speaker.peer, 1 - own);
@@ -39,7 +39,7 @@ impl OneWay {
         false
     }
 
-    /// A flow has a call, and waits no longer.
+    /// Removes a flow that has a call.
     pub(crate) fn leave(&mut self, speaker: &Speaker) {
         for direction in 0..2 {
             let key = (speaker.station, speaker.peer, direction);
@@ -49,7 +49,7 @@ impl OneWay {
         }
     }
 
-    /// A station is forgotten.
+    /// Forgets a station.
     pub(crate) fn forget(&mut self, station: StationId) {
         self.found.retain(|(of, ..), _| *of != station);
     }

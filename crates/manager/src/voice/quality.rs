@@ -15,13 +15,13 @@ use evenair_units::{Instant, Span};
 
 use super::report::SpeechReport;
 
-/// Numbers may go forward by so many that were lost, or back by so many that came late; anything else is a new
-/// beginning (RFC 3550, A.1: MAX_DROPOUT, MAX_MISORDER).
+/// Sequence numbers may skip this many as lost, or go back by this many as late; anything else is a new beginning (RFC
+/// 3550, A.1: MAX_DROPOUT, MAX_MISORDER).
 const MOST_LOST: u16 = 3000;
 const MOST_LATE: u16 = 100;
-/// A packet that seems to have been under way for so much longer than the one before it has another clock.
+/// Difference of the transit times of two packets above which the sender has another clock.
 const CLOCK_JUMP: Span = Span::from_secs(10);
-/// The jitter is kept in parts of this (RFC 3550, A.8).
+/// Fixed-point unit of the jitter (RFC 3550, A.8).
 const PARTS: u64 = 16;
 
 /// One direction of a call.
@@ -33,7 +33,7 @@ pub(crate) struct Speech {
     gap: Span,
     came: u64,
     left: u64,
-    /// In the box when it began.
+    /// Packets in the box when it began.
     held_then: u64,
     dropped: u64,
     waited: Span,
@@ -41,32 +41,32 @@ pub(crate) struct Speech {
     hop: Span,
 }
 
-/// Which packets came (RFC 3550, A.1 and A.3).
+/// Which packets arrived (RFC 3550, A.1 and A.3).
 #[derive(Clone, Copy, Debug, Default)]
 struct Numbers {
     source: Option<u32>,
     first: u64,
     highest: u64,
     received: u64,
-    /// In earlier runs.
+    /// Lost packets of earlier runs.
     lost_before: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Jitter {
     last: Option<(Instant, u32)>,
-    /// In parts of a nanosecond.
+    /// The jitter, in parts of a nanosecond.
     parts: u64,
     known: bool,
 }
 
 impl Speech {
-    /// A stream of this shape begins while the box holds so many packets of it.
+    /// Begins a stream of this shape, of which the box holds so many packets.
     pub(crate) fn begin(clock_hz: Option<u32>, gap: Span, held: u64) -> Self {
         Self { clock_hz, gap, held_then: held, ..Self::default() }
     }
 
-    /// A packet has come to the box, which held so many before it.
+    /// Notes a packet that has come to the box, which held so many before it.
     pub(crate) fn come(&mut self, now: Instant, rtp: Option<&RtpMeta>, held: u64, leaves_evenly: bool) {
         self.reckon(held);
         self.came += 1;
@@ -78,7 +78,7 @@ impl Speech {
         }
     }
 
-    /// A packet has left the box, which holds so many now.
+    /// Notes a packet that has left the box, which holds so many now.
     pub(crate) fn leave(&mut self, waited: Span, held: u64) {
         self.left += 1;
         self.waited += waited;
@@ -86,7 +86,7 @@ impl Speech {
         self.reckon(held);
     }
 
-    /// A packet of this timestamp goes to the access point, in which so much stands.
+    /// Notes a packet that goes to the access point; `hop`: the backlog there.
     pub(crate) fn go(&mut self, now: Instant, timestamp: Option<u32>, hop: Span) {
         self.hop += hop;
         if let Some(timestamp) = timestamp {
@@ -94,7 +94,7 @@ impl Speech {
         }
     }
 
-    /// What came and neither left nor is held was dropped.
+    /// Packets that came, and neither left nor are held, were dropped.
     fn reckon(&mut self, held: u64) {
         self.dropped = self.dropped.max((self.held_then + self.came).saturating_sub(self.left + held));
     }
@@ -116,7 +116,7 @@ impl Speech {
 
 impl Numbers {
     fn note(&mut self, rtp: &RtpMeta) {
-        // As numbers that never wrap; far from zero, so that what is late has one, too.
+        // Numbers that never wrap; far from zero, so that late packets have one, too.
         const ORIGIN: u64 = 1 << 32;
         let ahead = rtp.sequence.wrapping_sub(self.highest as u16);
         let behind = ahead.wrapping_neg();
@@ -137,13 +137,13 @@ impl Numbers {
 
     fn lost(&self) -> u64 {
         let expected = if self.source.is_some() { self.highest - self.first + 1 } else { 0 };
-        // Some came twice, maybe.
+        // Some may have come twice.
         self.lost_before + expected.saturating_sub(self.received)
     }
 }
 
 impl Jitter {
-    /// RFC 3550, A.8: a sixteenth of each difference between what passed for the packets and what passed for their
+    /// RFC 3550, A.8: adds a sixteenth of each difference between the time that passed for packets and for their
     /// samples.
     fn note(&mut self, now: Instant, timestamp: u32, clock_hz: Option<u32>) {
         let Some(clock_hz) = clock_hz else { return };
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_among_the_numbers_was_lost() {
+    fn missing_numbers_are_losses() {
         assert_eq!(lost(&[]), 0);
         assert_eq!(lost(&[65_534, 65_535, 0, 1]), 0, "they wrap");
         assert_eq!(lost(&[65_534, 1]), 2);
@@ -216,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn what_neither_left_nor_is_held_was_dropped() {
-        // One was held before the call was found, and leaves then.
+    fn packets_that_neither_left_nor_are_held_were_dropped() {
+        // One was held before the call was detected, and leaves then.
         let mut speech = Speech::begin(None, Span::from_millis(20), 1);
         speech.come(at(0), None, 1, false);
         speech.leave(Span::from_millis(7), 1);
         speech.come(at(20), None, 1, false);
         assert_eq!(speech.report(true).dropped, 0);
-        // One of the two goes, and nothing is held any more.
+        // One of the two leaves, and nothing is held any more.
         speech.leave(Span::from_millis(3), 0);
         let report = speech.report(true);
         assert_eq!((report.packets, report.dropped, report.lost), (2, 1, None));

@@ -1,4 +1,4 @@
-//! What is reported of calls.
+//! Reports of calls.
 
 use evenair_units::Span;
 use minicbor::{Decode, Encode};
@@ -21,35 +21,35 @@ pub enum Codec {
 /// Why a call was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Refusal {
-    /// As many calls as may be are going on.
+    /// The limit of calls is reached.
     Calls,
-    /// As many calls of its codec as may be are going on.
+    /// The limit of calls of its codec is reached.
     Codec,
-    /// No combination of codecs that the operator lists has room for one more of its codec.
+    /// No configured combination of codecs has room for one more call of its codec.
     Combination,
-    /// It would take from the part of the medium that is left to all else.
+    /// It would exceed the part of the medium that is left to calls.
     DataPart,
-    /// Its station has as many calls as one may have.
+    /// Its station has the most calls allowed.
     Station,
 }
 
-/// One direction of a call, as far as the box can measure it.
+/// Quality of one direction of a call, as far as the box can measure it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SpeechReport {
-    /// Packets that came to the box since the call was found.
+    /// Packets that came to the box since the call was detected.
     pub packets: u64,
-    /// Packets that did not come, by the numbers of RTP; `None`: it is no RTP.
+    /// Lost packets, by the sequence numbers of RTP; `None`: not RTP.
     pub lost: Option<u64>,
     /// Packets that the box dropped.
     pub dropped: u64,
-    /// Interarrival jitter of RFC 3550; `None`: it is no RTP, or of an unknown clock.
+    /// Interarrival jitter of RFC 3550; `None`: not RTP, or with an unknown clock.
     pub jitter: Option<Span>,
-    /// How long packets waited in the box: the mean.
+    /// Mean time that packets waited in the box.
     pub waited_mean: Span,
-    /// The longest.
+    /// Longest time that a packet waited in the box.
     pub waited_most: Span,
-    /// What stood in the access point when packets were released toward it, in the time that the medium takes for it:
-    /// the mean. An access point that sends voice first is quicker. `None` from the station: nobody can tell.
+    /// Mean backlog of the access point when packets were released toward it, as medium time. An access point that gives
+    /// voice priority is quicker. `None` for the direction from the station, where it is unknown.
     pub hop_mean: Option<Span>,
     /// Time between two packets.
     pub gap: Span,

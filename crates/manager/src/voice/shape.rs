@@ -14,33 +14,33 @@ use evenair_units::{Bytes, Instant, Span};
 
 use super::report::Codec;
 
-/// No packet of speech is larger: 60 ms of 64 kb/s, with headers of IPv6.
+/// Largest packet of speech: 60 ms of 64 kb/s, with headers of IPv6.
 pub(crate) const LARGEST: Bytes = Bytes(560);
-/// Packets of speech are so far apart.
+/// Time between packets of speech.
 const GAPS: core::ops::RangeInclusive<Span> = Span::from_millis(8)..=Span::from_millis(65);
-/// A longer gap is a pause in speaking (silence suppression), and says nothing.
+/// Time between packets above which there was a pause in speaking (silence suppression), which is not evaluated.
 const PAUSE: Span = Span::from_millis(200);
-/// So many gaps are looked at where packets say themselves that they are voice, and where they have the header of
-/// RTP: by chance the numbers of two go on once in ten thousand times.
+/// Gaps that are evaluated: for packets marked as voice, and for packets with the header of RTP. By chance the numbers
+/// of two packets are consecutive once in ten thousand times.
 const GAPS_MARKED: u32 = 3;
 const GAPS_RTP: u32 = 6;
-/// A larger packet shows that a stream is none of voice; after so long without it may be one again.
+/// Time after a larger packet, which shows that a stream is no voice, until the stream may be voice again.
 const LARGE_MEMORY: Span = Span::from_secs(10);
-/// Numbers may skip so many that were lost.
+/// Sequence numbers that may be skipped, as lost.
 const MOST_SKIPPED: u16 = 16;
-/// Ticks in a second of codecs' clocks (RFC 3551, table 4; RFC 7587 for Opus).
+/// Clock rates of codecs, in ticks a second (RFC 3551, table 4; RFC 7587 for Opus).
 const CLOCKS_HZ: [u32; 9] = [8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 90_000];
-/// How far what was seen may be from a clock, in hundredths: few gaps, each with its jitter, are measured.
+/// Tolerance of a measured clock rate, in hundredths: few gaps, each with its jitter, are measured.
 const CLOCK_TOLERANCE: u64 = 40;
-/// Payload types with a meaning of their own (RFC 3551, table 4).
+/// Static payload types (RFC 3551, table 4).
 const PCMU: u8 = 0;
 const PCMA: u8 = 8;
 const G722: u8 = 9;
 const G729: u8 = 18;
-/// From here on a payload type means what the two ends have agreed upon.
+/// First dynamic payload type, whose meaning the two ends negotiate.
 const FIRST_DYNAMIC: u8 = 96;
 
-/// What is known of one direction of a flow.
+/// Measurements of one direction of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shape {
     last: Option<Instant>,
@@ -53,7 +53,7 @@ pub(crate) struct Shape {
     run: Run,
 }
 
-/// Packets of RTP, each of which goes on where the one before ended.
+/// Consecutive packets of RTP.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     last: Option<RtpMeta>,
@@ -71,23 +71,23 @@ pub(crate) struct Stream {
     pub(crate) gap: Span,
     /// IP-level length of its largest packet.
     pub(crate) len: Bytes,
-    /// Ticks in a second of its codec's clock, where it is RTP.
+    /// Clock rate of its codec in ticks a second, if it is RTP.
     pub(crate) clock_hz: Option<u32>,
 }
 
-/// What is looked at of a packet.
+/// The evaluated properties of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    /// At IP level, and what of it is no speech.
+    /// IP-level length, and the part that is not speech.
     pub(crate) len: Bytes,
     pub(crate) headers: Bytes,
-    /// Its code point says that it is voice.
+    /// Whether its code point marks it as voice.
     pub(crate) says_voice: bool,
     pub(crate) rtp: Option<RtpMeta>,
 }
 
 impl Shape {
-    /// Takes note of a packet. The stream, once one is detected.
+    /// Notes a packet. Returns the stream, once one is detected.
     pub(crate) fn note(&mut self, now: Instant, sample: &Sample) -> Option<Stream> {
         let len = sample.len;
         if len > LARGEST {
@@ -99,7 +99,7 @@ impl Shape {
         }
         self.large_at = None;
         if sample.rtp.is_none() && self.run.gaps > 0 {
-            // Reports (RTCP) and tests of the way (STUN) share the port.
+            // Reports (RTCP) and path tests (STUN) share the port.
             return None;
         }
         let goes_on = sample.rtp.is_some_and(|rtp| self.run.note(rtp));
@@ -109,7 +109,7 @@ impl Shape {
         };
         let gap = now.saturating_since(last);
         if gap > PAUSE || (sample.rtp.is_some() && !goes_on) {
-            // What was said before a pause says nothing of the pace.
+            // Packets before a pause say nothing about the pace.
             self.begin_anew(len);
             return None;
         }
@@ -137,7 +137,7 @@ impl Shape {
         if !GAPS.contains(&gap) || !(clock_hz.is_some() || marked) {
             return None;
         }
-        // In bits per second, of what RTP carries.
+        // Bits per second of RTP's payload.
         let speech = self.largest.0.saturating_sub(headers.0) * 8 * 1_000_000_000 / gap.as_nanos().max(1);
         let near = |rate: u64| self.smallest == self.largest && speech.abs_diff(rate) * 10 <= rate * 2;
         let codec = match self.run.last.map(|rtp| rtp.payload_type) {
@@ -152,7 +152,7 @@ impl Shape {
 }
 
 impl Run {
-    /// Whether a packet goes on where the last one ended.
+    /// Whether a packet continues the run.
     fn note(&mut self, rtp: RtpMeta) -> bool {
         let Some(last) = self.last.replace(rtp) else { return false };
         let skipped = rtp.sequence.wrapping_sub(last.sequence);
@@ -174,7 +174,7 @@ impl Run {
         goes_on
     }
 
-    /// Its codec's clock, if all of so many gaps are a run of RTP and its ticks kept up with the time.
+    /// Its codec's clock rate, if all of so many gaps are in one run of RTP whose ticks kept up with the time.
     fn clock_hz(&self, gaps: u32, took: Span) -> Option<u32> {
         if self.gaps < gaps.max(GAPS_MARKED) || took == Span::ZERO {
             return None;
@@ -184,7 +184,7 @@ impl Run {
             let clocks = CLOCKS_HZ.iter().copied().filter(|&clock| fits(u64::from(clock)));
             clocks.min_by_key(|&clock| seen.abs_diff(u64::from(clock)))
         };
-        // A packet is so many frames of 2.5 ms, by the right clock.
+        // A packet is a whole number of frames of 2.5 ms, by the right clock.
         let step = self.ticks / self.numbers.max(1);
         let nearest = nearest(&|clock| (step * 400).is_multiple_of(clock)).or_else(|| nearest(&|_| true))?;
         let fixed = self.last.filter(|rtp| rtp.payload_type < FIRST_DYNAMIC && clock_of(rtp.payload_type) > 0);
@@ -193,7 +193,7 @@ impl Run {
     }
 }
 
-/// Ticks in a second of a payload type with a meaning of its own; zero for one without, or one of video.
+/// Clock rate of a static payload type in ticks a second; zero for others, and for video.
 const fn clock_of(payload_type: u8) -> u32 {
     match payload_type {
         6 => 16_000,
@@ -224,8 +224,8 @@ mod tests {
     const MARKED: Speaker = Speaker { clock_hz: 0, marked: true, ..PLAIN };
     const MUTE: Speaker = Speaker { clock_hz: 0, ..PLAIN };
 
-    /// The number of packets after which a stream with these gaps and lengths counts as voice. One of a clock that
-    /// stands is no RTP.
+    /// Number of packets after which a stream with these gaps and lengths is detected as voice. One with a stopped clock
+    /// is no RTP.
     fn found(gaps_us: &[u64], lens: &[u64], speaker: Speaker) -> Option<(usize, Stream)> {
         let (mut shape, mut now) = (Shape::default(), Instant::ZERO);
         (0..500).find_map(|n| {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn codecs_are_detected_by_what_they_say_or_by_their_rates() {
+    fn codecs_are_detected_by_payload_type_or_rate() {
         let agreed = Speaker { payload_type: 96, ..PLAIN };
         assert_eq!(codec(&[20_000], &[200], PLAIN), Some(Codec::G711));
         assert_eq!(codec(&[30_000], &[280], agreed), Some(Codec::G711));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_believed_sooner() {
+    fn marked_streams_are_detected_sooner() {
         assert_eq!(found(&[20_000], &[200], MARKED).map(|(packets, _)| packets), Some(4));
         assert_eq!(found(&[2_000], &[200], MARKED), None, "500 packets a second are no call, whatever they say");
     }
@@ -296,11 +296,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_go_on_are_no_call() {
+    fn numbers_that_are_not_consecutive_are_no_call() {
         let (mut shape, mut now) = (Shape::default(), Instant::ZERO);
         for n in 0..500u32 {
             now += Span::from_millis(20);
-            // Bytes by chance, of the right version: as encrypted packets have them.
+            // Random bytes of the right version, as encrypted packets have them.
             let chance = n.wrapping_mul(2_654_435_761);
             let rtp = RtpMeta {
                 payload_type: (chance >> 8) as u8 & 0x3f,

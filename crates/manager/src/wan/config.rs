@@ -24,27 +24,27 @@ pub struct WanConfig {
     /// Networks that are not beyond the link. Link-local addresses never are.
     #[n(2)]
     pub lan: Vec<Subnet>,
-    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps where traffic over the link, which goes
-    /// first, could use all.
+    /// The part of the WLAN, in thousandths, that traffic of the LAN keeps if traffic over the link, which has priority,
+    /// could use all.
     #[n(3)]
     pub lan_permille: u32,
-    /// When a queue before the link is a standing one. Round trips over the Internet are long, and a queue that is to
-    /// keep the link busy while a sender recovers is a good part of one; others do not wait for it.
+    /// CoDel of the queues before the link. Round trips over the Internet are long, and a queue that is to keep the link
+    /// busy while a sender recovers is a good part of one; other flows do not wait for it.
     #[n(4)]
     pub aqm: CodelConfig,
-    /// Other managers share the link: each direction is served only while this one holds a lease of it
+    /// Whether other managers share the link: then each direction is served only while this one holds a lease of it
     /// ([`Manager::handle_lease`](crate::Manager::handle_lease)).
     #[n(5)]
     pub shared: bool,
 }
 
 impl WanConfig {
-    /// The part of the WLAN that the LAN keeps by default.
+    /// Default of `lan_permille`: the part of the WLAN that the LAN keeps, in thousandths.
     pub const LAN_PERMILLE: u32 = 100;
-    /// Half of a long round trip, of 300 ms, may stand. The interval is to be no less than the round trip of a sender
-    /// that a standing queue is held against (RFC 8289), which is the long one, what may stand, and as much again as
-    /// the queue grows by until the sender reacts: with less, such a sender got two signals, its queue ran empty, and
-    /// those with shorter round trips had what it left.
+    /// Default CoDel settings. Target: half of a long round trip of 300 ms. Interval: no less than the round trip of a
+    /// sender with a standing queue (RFC 8289), which is the long round trip, the target, and as much again as the queue
+    /// grows until the sender reacts. With a shorter interval such a sender got two signals, its queue ran empty, and
+    /// senders with shorter round trips used what it left.
     pub const AQM: CodelConfig = CodelConfig { target: Span::from_millis(150), interval: Span::from_secs(1) };
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
@@ -64,7 +64,7 @@ impl WanConfig {
         Ok(())
     }
 
-    /// Whether a flow's other end, not the station, is beyond the link; `low_is_station`: the lower end is the station.
+    /// Whether a flow's far end is beyond the link; `low_is_station`: the lower end is the station.
     pub(crate) fn is_beyond(&self, key: &FlowKey, low_is_station: bool) -> bool {
         let (other, _): (IpAddr, u16) = if low_is_station { key.high() } else { key.low() };
         !is_link_local(other) && !self.lan.iter().any(|subnet| subnet.contains(other))

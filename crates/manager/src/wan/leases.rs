@@ -25,47 +25,47 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use evenair_units::{Instant, Span};
 use minicbor::{Decode, Encode};
 
-/// The longest lease. A station on one shard waits for another shard's by no more than this.
+/// Longest lease. A station on one shard waits for another shard's lease for no longer than this.
 pub const LEASE: Span = Span::from_millis(1);
-/// How long the others wait for the shard whose turn it is.
+/// Time that others wait for the shard whose turn it is.
 const PATIENCE: Span = Span::from_micros(200);
-/// A shard that is so late to ask again does not count: its thread hangs.
+/// Lateness of a shard's next request after which the shard does not count: its thread hangs.
 const FORGOTTEN: Span = Span::from_millis(5);
-/// Of tags: units in a nanosecond over a weight of one. At weight one they last for nine years of a busy link.
+/// Units of a tag in a nanosecond at weight one, where tags last for nine years of a busy link.
 const SCALE: u64 = 64;
 
-/// A stretch of the link's time that is one manager's alone.
+/// An interval of the link's time for one manager alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Lease {
     /// Its beginning.
     #[n(0)]
     pub from: Instant,
-    /// Its end. The packet that is begun last may reach beyond it, which the next lease, whoever's, comes after.
+    /// Its end. The last packet may extend beyond it, after which the next lease of any manager begins.
     #[n(1)]
     pub until: Instant,
 }
 
-/// What a manager wants of a direction of the link, and what it has used of its lease.
+/// What a manager needs of a direction of the link, and what it has used of its lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkNeed {
-    /// The weights of what has something waiting; zero: nothing has.
+    /// Sum of the weights with packets waiting; zero: none wait.
     pub weight: u64,
-    /// The link's time is used until then.
+    /// Instant up to which the link's time is used.
     pub used: Instant,
-    /// It still goes by a lease.
+    /// Whether it still has a lease.
     pub leased: bool,
 }
 
-/// What a shard is to do about the link.
+/// What a shard has to do about the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Nothing: it wants nothing.
+    /// Nothing: it needs nothing.
     Rest,
-    /// Go on with the lease that it has.
+    /// Go on with its lease.
     GoOn,
-    /// Serve in this one.
+    /// Serve with this lease.
     Take(Lease),
-    /// Ask again then, or sooner.
+    /// Ask again at this instant, or sooner.
     Wait(Instant),
 }
 
@@ -74,16 +74,16 @@ pub enum Turn {
 pub struct LinkShare {
     shared: Arc<Shared>,
     shard: usize,
-    /// Lateness up to this is made up.
+    /// Lateness that is made up, at most.
     slack: Span,
     lease: Option<Held>,
-    /// Since when it waits for the shard whose turn it is.
+    /// Since when it has waited for the shard whose turn it is.
     waits_since: Option<Instant>,
-    /// It has used so much beyond a lease whose end could not be moved any more.
+    /// Time used beyond a lease whose end could no longer be moved.
     owed: Span,
 }
 
-/// The lease that a shard has, with what it is charged by.
+/// The lease of a shard, with the tag and weight of its charge.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     lease: Lease,
@@ -91,30 +91,30 @@ struct Held {
     weight: u64,
 }
 
-/// What all shards see.
+/// State shared by all shards.
 #[derive(Debug)]
 struct Shared {
-    /// The link's time is leased until then, in nanoseconds.
+    /// Instant up to which the link's time is leased, in nanoseconds.
     leased_until: AtomicU64,
-    /// The tag of the lease last begun.
+    /// The tag of the lease that began last.
     virtual_time: AtomicU64,
     shards: Vec<Account>,
 }
 
-/// What all see of one shard. Written by that one alone. Each on a line of the cache of its own.
+/// State of one shard, which all read and it alone writes. Each has a cache line of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Account {
-    /// Of what waits there; zero: nothing.
+    /// Weight of its waiting packets; zero: none.
     weight: AtomicU64,
     /// The start tag of its next lease.
     tag: AtomicU64,
-    /// When it is to ask again, in nanoseconds.
+    /// When it will ask again, in nanoseconds.
     asks_at: AtomicU64,
 }
 
 impl LinkShare {
-    /// The ends of so many shards. Lateness up to `slack` is made up.
+    /// The ends of so many shards. `slack`: lateness that is made up, at most.
     pub fn of_shards(shards: usize, slack: Span, now: Instant) -> Vec<Self> {
         let shared = Arc::new(Shared {
             leased_until: AtomicU64::new(now.as_nanos()),
@@ -132,8 +132,8 @@ impl LinkShare {
         (0..shards).map(end).collect()
     }
 
-    /// To be called whenever the manager has been given something, or has had its time; and by the instant that it
-    /// says.
+    /// To be called whenever the manager got an input, or time has passed for it; and no later than at the instant that
+    /// it returns.
     pub fn turn(&mut self, now: Instant, need: LinkNeed) -> Turn {
         if let Some(held) = self.lease {
             let used = need.used.max(now.saturating_sub(self.slack));
@@ -150,7 +150,7 @@ impl LinkShare {
             return Turn::Rest;
         }
         if account.weight.load(Ordering::Relaxed) == 0 {
-            // Turns that it did not want are gone.
+            // Unused turns are lost.
             account.tag.fetch_max(self.shared.virtual_time.load(Ordering::Acquire), Ordering::AcqRel);
         }
         let turn = self.ask(now, need.weight);
@@ -161,7 +161,7 @@ impl LinkShare {
         };
         let account = &self.shared.shards[self.shard];
         account.asks_at.store(asks_at.as_nanos(), Ordering::Relaxed);
-        // From now on the others reckon with it.
+        // From now on the others take it into account.
         account.weight.store(need.weight, Ordering::Release);
         turn
     }
@@ -195,7 +195,7 @@ impl LinkShare {
         }
     }
 
-    /// Whether no turn of another shard comes before this one's.
+    /// Whether no other shard's turn precedes this one's.
     fn is_next(&self, now: Instant) -> bool {
         let own = self.shared.shards[self.shard].tag.load(Ordering::Relaxed);
         let forgotten = now.saturating_sub(FORGOTTEN).as_nanos();
@@ -215,8 +215,7 @@ impl LinkShare {
         lease
     }
 
-    /// A lease has ended, used until then: what is left of it goes back, what was used beyond it comes off the link's
-    /// time.
+    /// Ends a lease that was used until `used`: returns the rest of it, or notes the excess as owed.
     fn settle(&mut self, held: Held, used: Instant) {
         let used = used.max(held.lease.from);
         let length = charge(used.saturating_since(held.lease.from), held.weight);
@@ -228,7 +227,7 @@ impl LinkShare {
             Ordering::Acquire,
         );
         if moved.is_err() {
-            // Somebody else's lease has begun at its end: too late to give back, and what was used of that is owed.
+            // Another lease has begun at its end: it is too late to give back, and the excess is owed.
             self.owed = used.saturating_since(held.lease.until).min(LEASE);
         }
     }
@@ -236,12 +235,12 @@ impl LinkShare {
 
 impl Drop for LinkShare {
     fn drop(&mut self) {
-        // Nobody is to wait for a shard that has gone.
+        // No shard must wait for one that is gone.
         self.shared.shards[self.shard].weight.store(0, Ordering::Release);
     }
 }
 
-/// What a stretch of the link's time adds to a tag.
+/// What an interval of the link's time adds to a tag.
 fn charge(length: Span, weight: u64) -> u64 {
     length.as_nanos().saturating_mul(SCALE) / weight.max(1)
 }
@@ -254,7 +253,7 @@ mod tests {
         Instant::ZERO + Span::from_micros(us)
     }
 
-    /// A shard with stations that have packets waiting, all of the same time on the link, and what it has sent.
+    /// A shard with stations that have packets waiting, each of the same time on the link, and what it has sent.
     struct Shard {
         share: LinkShare,
         lease: Option<Lease>,
@@ -263,7 +262,7 @@ mod tests {
         waiting: u64,
         sent: u64,
         asks_at: Instant,
-        /// Its thread is held up until then.
+        /// Its thread is blocked until then.
         held_up: Instant,
     }
 
@@ -273,7 +272,7 @@ mod tests {
         shards: Vec<Shard>,
         packet: Span,
         now: Instant,
-        /// When each packet was on the link.
+        /// When each packet was on the link: from, to.
         served: Vec<(Instant, Instant)>,
     }
 
@@ -298,7 +297,7 @@ mod tests {
             }
         }
 
-        /// What a packet loop does with one shard.
+        /// One round of a packet loop with one shard.
         fn step(&mut self, n: usize) {
             let (now, packet) = (self.now, self.packet);
             let shard = &mut self.shards[n];
@@ -348,7 +347,7 @@ mod tests {
         }
     }
 
-    /// No two packets were on the link at once, and it was never used before it was there.
+    /// Asserts that no two packets were on the link at once, and that it was never used ahead of time.
     fn assert_exclusive(link: &mut Link) {
         link.served.sort_unstable();
         for pair in link.served.windows(2) {
@@ -382,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_go_by_the_weight_of_what_waits() {
+    fn shares_follow_the_weight_of_waiting_packets() {
         let mut link = Link::new(&[1, 4], Span::from_micros(240));
         link.run(at(2_000_000));
         let sent = link.sent();
@@ -395,9 +394,9 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lease_was_not_needed_for_goes_back() {
+    fn the_unused_rest_of_a_lease_is_returned() {
         let mut link = Link::new(&[1, 1], Span::from_micros(100));
-        // One packet now and then: its shard takes a tenth of a lease at a time.
+        // One packet now and then: its shard uses a tenth of a lease at a time.
         link.shards[0].waiting = 0;
         for ms in 0..500 {
             link.shards[0].waiting = 1;
@@ -420,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_that_is_held_up_holds_nobody_up() {
+    fn a_blocked_shard_blocks_no_other() {
         let mut link = Link::new(&[1, 1], Span::from_micros(120));
         link.run(at(100_000));
         link.sent();

@@ -1,4 +1,4 @@
-//! Nothing leaves that is older than a second, but for pure ACKs.
+//! No packet leaves that is older than a second, except pure ACKs.
 
 use evenair_manager::{Command, Config, Controller, DropReason, Manager, Output, WanConfig};
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
@@ -9,7 +9,7 @@ use crate::disciplines::queue;
 use crate::world::{SEGMENT, Segment, config, packet, rate};
 
 const MAX_AGE: Span = Span::from_secs(1);
-/// Queues that stand for less than this are let alone.
+/// CoDel settings under which no queue gets a signal here.
 const UNCRITICAL: CodelConfig = CodelConfig { target: Span::from_secs(20), interval: Span::from_secs(20) };
 
 /// One station at a rate at which a full packet takes 60 ms.
@@ -33,7 +33,7 @@ fn datagram(port: u16) -> PacketMeta {
     meta
 }
 
-/// When each packet left, and what was dropped as too old, until nothing is held.
+/// When each packet left, and which were dropped as too old, until nothing is held.
 fn run(
     manager: &mut Manager<u64>,
     from_ms: u64,
@@ -58,7 +58,7 @@ fn run(
 }
 
 #[test]
-fn what_was_held_for_more_than_a_second_is_dropped_when_its_turn_comes() {
+fn a_packet_held_for_more_than_a_second_is_dropped_in_its_turn() {
     let mut manager = slow(|_| {});
     (0..60).for_each(|n| manager.handle_packet(at(0), n, &datagram(7)));
     let [released, old] = run(&mut manager, 1, |manager, ms| {
@@ -76,7 +76,7 @@ fn what_was_held_for_more_than_a_second_is_dropped_when_its_turn_comes() {
 }
 
 #[test]
-fn the_acks_of_an_upload_leave_however_old_they_are() {
+fn acks_of_an_upload_leave_at_any_age() {
     let mut manager = slow(|_| {});
     let segment = SEGMENT as u32;
     let sent = |n: u32| packet(Port::Wlan, 0, 1, Segment::new(TcpFlags::ACK, 1 + n * segment, 1, SEGMENT));
@@ -93,7 +93,7 @@ fn the_acks_of_an_upload_leave_however_old_they_are() {
 }
 
 #[test]
-fn published_presets_and_disciplines_hold_as_published() {
+fn published_presets_and_disciplines_drop_nothing_for_its_age() {
     for preset in 0..3 {
         let mut manager = slow(|config| match preset {
             0 => config.queue = Some(queue(Discipline::Fifo(Limit::Packets(1000))).into()),
@@ -104,7 +104,7 @@ fn published_presets_and_disciplines_hold_as_published() {
             let long = datagram(7);
             manager.handle_packet(at(0), n, &long);
         }
-        // Nothing is served meanwhile: the driver comes late.
+        // Nothing is served meanwhile: the driver is late.
         let [released, old] = run(&mut manager, 3_000, |_, _| {});
         assert!(old.is_empty() && !released.is_empty() && released.iter().all(|(_, ms)| *ms >= 3_000));
         assert_eq!(manager.counters().drops[DropReason::TooOld], 0);
@@ -112,7 +112,7 @@ fn published_presets_and_disciplines_hold_as_published() {
 }
 
 #[test]
-fn before_the_internet_link_and_behind_it_a_packet_has_one_second_in_all() {
+fn a_packet_may_wait_one_second_in_all_before_the_internet_link_and_behind_it() {
     let mut manager = slow(|config| {
         config.controller = Controller::Fixed(BitRate::from_kbps(300));
         let wan = WanConfig {
@@ -148,7 +148,7 @@ fn before_the_internet_link_and_behind_it_a_packet_has_one_second_in_all() {
 }
 
 #[test]
-fn patience_with_draining_plays_out_nothing_old() {
+fn the_end_of_the_drain_limit_releases_nothing_too_old() {
     let mut manager = slow(|config| config.drain_limit = Span::from_millis(1_500));
     (0..60).for_each(|n| manager.handle_packet(at(0), n, &datagram(7)));
     manager.handle_command(at(0), Command::Bypass);

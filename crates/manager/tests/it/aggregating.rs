@@ -1,5 +1,5 @@
-//! Contention domains of 802.11n and later: a station is charged at the rate that is reported of it, with the part of an
-//! access that each of its packets has, and one that sends single frames with a whole access.
+//! Contention domains of 802.11n and later: a station is charged at its reported rate, with the part of an access that
+//! each of its packets has; one that sends single frames is charged a whole access for each.
 
 use evenair_manager::{Command, Config, Controller, Manager, Observation, Output, RateReport, StationReport};
 use evenair_packet::{IpMeta, PacketMeta, Port, TcpFlags, Transport};
@@ -24,7 +24,7 @@ fn report(station: usize, now: Instant, kbps: i64) -> Observation {
     })
 }
 
-/// A report that says the mode, and a bit rate that is another one.
+/// A report with a mode, and the bit rate of another one.
 fn report_of_mode(station: usize, now: Instant, mode: &str) -> Observation {
     let Observation::RateReport(report) = report(station, now, 6_000) else { unreachable!() };
     let mode = mode.parse().unwrap_or_else(|error| panic!("{mode}: {error}"));
@@ -40,7 +40,7 @@ fn datagram(station: usize) -> PacketMeta {
     meta
 }
 
-/// A manager of this standard, and stations of which these rates are reported, after a datagram to each.
+/// A manager of this standard, with stations of these reported rates, after a datagram to each.
 fn manager(standard: Standard, kbps: &[i64]) -> Manager<u64> {
     let now = Instant::ZERO;
     manager_with(standard, kbps.iter().enumerate().map(|(station, &kbps)| report(station, now, kbps)).collect())
@@ -69,7 +69,7 @@ fn of(manager: &Manager<u64>, station: usize) -> StationReport {
     stations.into_iter().find(|report| report.mac == mac(station)).expect("a known station")
 }
 
-/// What a full-size packet takes at a rate, among as many as an access has.
+/// Airtime of a full-size packet at a rate, in an access with as many as it carries.
 fn part_of_an_access(phy: &Phy, rate: PhyRate) -> f64 {
     let sender = AggregateSender { phy, rate, limits: AggregateLimits::of_rate(rate), rts_threshold: None };
     let n = sender.full(FULL_SIZE);
@@ -77,7 +77,7 @@ fn part_of_an_access(phy: &Phy, rate: PhyRate) -> f64 {
 }
 
 #[test]
-fn stations_are_charged_at_reported_rates_as_the_closed_forms_say() {
+fn stations_are_charged_at_reported_rates_by_the_closed_forms() {
     for (standard, format, reported) in [
         (Standard::Dot11n, Format::Ht, &[6_500, 65_000, 300_000, 54_000, 6_000][..]),
         (Standard::Dot11ac, Format::Vht, &[6_500, 390_000, 780_000, 3_466_700, 54_000, 24_000]),
@@ -100,7 +100,7 @@ fn stations_are_charged_at_reported_rates_as_the_closed_forms_say() {
 }
 
 #[test]
-fn modes_of_the_same_bit_rate_are_charged_as_what_they_are() {
+fn modes_of_the_same_bit_rate_are_charged_by_mode() {
     for (standard, modes, mbps) in [
         (Standard::Dot11n, ["HT MCS 5", "HT MCS 11", "HT MCS 25"], 52),
         (
@@ -130,7 +130,7 @@ fn modes_of_the_same_bit_rate_are_charged_as_what_they_are() {
     }
 }
 
-/// A mode with all its parts.
+/// The text of a mode with all its parts.
 fn full(mode: &str) -> String {
     mode.parse::<PhyMode>().expect("a mode").to_string()
 }
@@ -146,7 +146,7 @@ fn a_fast_station_is_not_charged_as_the_fastest_of_ofdm() {
         let airtime = station.airtime.as_secs_f64() * 1e6;
         assert!((airtime / micros - 1.0).abs() < 0.01, "{}: {airtime} us", station.rate);
     }
-    // C_i follows: each packet with half an ACK.
+    // C_i follows: for each packet with half an ACK.
     let phy = Phy::default_for(Standard::Dot11ac);
     let shape = TcpShape { rts_threshold: None, ..TcpShape::ADWISER };
     let tcp = AggregateTcp { shape, acks: None, collision_millionths: 0 };
@@ -157,7 +157,7 @@ fn a_fast_station_is_not_charged_as_the_fastest_of_ofdm() {
     }
 }
 
-/// Where both always have packets, they get the same time: packets in the inverse ratio of what they cost.
+/// With packets always waiting, both get the same time: packets in the inverse ratio of their cost.
 #[test]
 fn fast_and_slow_stations_share_the_time_of_the_medium() {
     let config = Config {
@@ -189,7 +189,7 @@ fn fast_and_slow_stations_share_the_time_of_the_medium() {
 }
 
 #[test]
-fn a_station_of_which_nothing_is_known_is_at_the_default_rate() {
+fn a_station_without_information_is_at_the_default_rate() {
     let manager = manager(Standard::Dot11ax, &[0]);
     let report = of(&manager, 0);
     assert_eq!((report.rate.bit_rate(), report.rate.mode()), (BitRate::from_mbps(6), None));

@@ -19,11 +19,11 @@ pub struct Frame {
 /// A medium.
 pub trait Air {
     fn offer(&mut self, now: Instant, frame: Frame);
-    /// When something happens next.
+    /// The time of the next event.
     fn deadline(&self) -> Option<Instant>;
-    /// What has been carried until now.
+    /// Advances to now: returns a frame that was carried.
     fn advance(&mut self, now: Instant) -> Option<Frame>;
-    /// This many thousandths of the usual time are taken from now on.
+    /// From now on each frame takes this many thousandths of the usual time.
     fn slow_down(&mut self, permille: u64);
 }
 
@@ -79,7 +79,7 @@ impl Air for Formula {
 /// A medium for each channel.
 pub struct Channels {
     pub airs: Vec<Box<dyn Air>>,
-    /// Of each station.
+    /// The channel of each station.
     pub channel: std::rc::Rc<std::cell::RefCell<Vec<usize>>>,
 }
 
@@ -101,11 +101,11 @@ impl Air for Channels {
     }
 }
 
-/// DCF with its collisions: access points, which are the first nodes, and stations. Nobody's buffer overflows.
+/// DCF with its collisions: access points, which are the first nodes, and stations. No buffer overflows.
 pub struct Dcf {
     medium: Medium<Frame>,
     access_points: u32,
-    /// The first stations, as many as this, are at the first access point; the others at the last.
+    /// Number of stations at the first access point; the others are at the last.
     split: usize,
 }
 
@@ -161,7 +161,7 @@ impl Air for Dcf {
         if self.medium.poll_deadline().is_some_and(|deadline| deadline <= now) {
             self.medium.handle_timeout(now);
         }
-        // A frame past its retry limit is delivered all the same: the sources here have no recovery.
+        // A frame past its retry limit is delivered nevertheless: the sources here have no recovery.
         self.medium.poll_event().map(|event| match event {
             Event::Delivered { frame, .. } | Event::Dropped { frame, .. } => frame,
         })

@@ -1,4 +1,4 @@
-//! What the manager does with particular packets, commands and observations.
+//! Effects of particular packets, commands and observations.
 
 use evenair_manager::{
     Collected, Collection, Command, Config, Controller, Counter, Direction, DropReason, Event, Level, Manager, Mode,
@@ -63,7 +63,7 @@ fn foreign() -> PacketMeta {
     PacketMeta { ether_type: 0x88b5, ip: None, ..udp(Port::Wire, mac(0)) }
 }
 
-/// When everything held has been released, calling the manager at its deadlines.
+/// The time when everything held has been released, with the manager called at its deadlines.
 fn time_to_empty(manager: &mut Manager<u64>, mut now: Instant) -> Instant {
     while manager.counters().held > 0 {
         (now, _) = manager.poll_deadline().unwrap();
@@ -107,7 +107,7 @@ fn holds_all_data_toward_the_wlan() {
 }
 
 #[test]
-fn what_keeps_the_network_together_passes_at_once() {
+fn control_packets_pass_at_once() {
     let mut manager = inserted(|_| {});
     (0..50).for_each(|k| manager.handle_packet(START, k, &data(0, 1 + k as u32 * SEGMENT as u32)));
     drain(&mut manager);
@@ -151,7 +151,7 @@ fn what_keeps_the_network_together_passes_at_once() {
     );
 }
 
-/// DATA of an upload over QUIC, or of a flood; and what goes against it.
+/// DATA of an upload over QUIC, or of a flood; and packets in the other direction.
 fn datagram(ingress: Port, port: u16, bytes: u64) -> PacketMeta {
     let mut meta = packet(ingress, 0, 0, Segment::new(TcpFlags::ACK, 0, 0, bytes));
     let ip = meta.ip.as_mut().unwrap();
@@ -177,7 +177,7 @@ fn an_answer_to_datagrams_from_the_wlan_pays_for_them() {
 }
 
 #[test]
-fn a_flood_that_nothing_answers_is_reported_and_paid_for_by_its_station() {
+fn an_unanswered_flood_is_reported_and_paid_for_by_its_station() {
     let mut manager = inserted(|config| config.controller = Controller::default());
     let mut events = Vec::new();
     // A second station has a share as well; the first sends more than half of what the medium carries.
@@ -211,7 +211,7 @@ fn without_a_controller_all_passes_in_its_order_and_no_sender_gets_a_congestion_
         (config.controller, config.queue_limit) = (Controller::None, Limit::Packets(1));
     });
     for n in 0..200 {
-        // A download whose segments come faster than any medium takes them, an upload far ahead of its answers, a flood.
+        // A download with segments faster than any medium, an upload far ahead of its acknowledgments, a flood.
         manager.handle_packet(START, 3 * n, &data(1, 1 + n as u32 * SEGMENT as u32));
         let upload = packet(Port::Wlan, 0, 2, Segment::new(TcpFlags::ACK, 1 + n as u32 * SEGMENT as u32, 1, SEGMENT));
         manager.handle_packet(START, 3 * n + 1, &upload);
@@ -247,7 +247,7 @@ fn waits_for_virtual_length_over_service_rate() {
 }
 
 #[test]
-fn other_traffic_delays_tcp_by_what_it_takes_of_the_medium() {
+fn other_traffic_delays_tcp_by_its_medium_time() {
     let emptied = |other: &[PacketMeta]| {
         let mut manager = inserted(|_| {});
         (0..100).for_each(|k| manager.handle_packet(START, k, &data(0, 1 + k as u32 * SEGMENT as u32)));
@@ -277,7 +277,7 @@ fn the_same_addresses_in_two_vlans_are_two_connections() {
 }
 
 #[test]
-fn a_connection_that_a_wired_router_turns_round_is_one_of_each_station() {
+fn a_connection_between_two_stations_by_a_wired_router_is_one_of_each() {
     let mut manager = inserted(|_| {});
     let router = MacAddr([2, 0, 0, 0, 9, 1]);
     for k in 0..10 {
@@ -293,7 +293,7 @@ fn a_connection_that_a_wired_router_turns_round_is_one_of_each_station() {
 }
 
 #[test]
-fn a_short_report_tells_of_the_connections_used_last() {
+fn a_short_report_has_the_most_recently_used_connections() {
     let mut manager = inserted(|_| {});
     for (number, flow) in [1, 2, 3, 2].into_iter().enumerate() {
         manager.handle_packet(START, number as u64, &data(flow, 1));
@@ -309,7 +309,7 @@ fn a_short_report_tells_of_the_connections_used_last() {
 }
 
 #[test]
-fn all_queues_together_are_bounded_and_what_is_not_held_still_passes() {
+fn all_queues_together_are_bounded_and_unheld_packets_still_pass() {
     let mut manager = inserted(|config| (config.held_limit, config.sparse_first) = (Some(20), false));
     // Each connection is far below its own limit; the first packet is released at once.
     for number in 0..30 {
@@ -366,12 +366,12 @@ fn an_upload_far_ahead_loses_one_packet_for_each_window() {
 fn direction_follows_the_data() {
     let mut manager = inserted(|_| {});
     let direction = |manager: &Manager<u64>| manager.report(START).flows[0].direction;
-    // The station calls: until data tell, who was called is expected to send.
+    // The station calls: until there are data, the called end is expected to send.
     manager.handle_packet(START, 0, &packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::SYN, 0, 0, 0)));
     assert_eq!(direction(&manager), Direction::Down);
     manager.handle_packet(START, 1, &packet(Port::Wlan, 0, 0, Segment::new(TcpFlags::ACK, 1, 1, SEGMENT)));
     assert_eq!(direction(&manager), Direction::Up);
-    // It turns round while it holds packets: they move along, in order.
+    // It changes its direction while it holds packets: they move along, in order.
     (0..8).for_each(|k| manager.handle_packet(START, 2 + k, &data(0, 1 + k as u32 * SEGMENT as u32)));
     assert_eq!(direction(&manager), Direction::Down);
     let queues = manager.report(START).queues;
@@ -481,7 +481,7 @@ fn a_stations_addresses_are_learned_and_bounded() {
     (1..=200).for_each(|last| manager.handle_packet(START, 0, &from(last)));
     let got = addresses(&manager);
     assert_eq!((got.len(), got[0].as_str(), got[7].as_str()), (8, "10.0.0.200", "10.0.0.193"));
-    // Nobody is where packets are sent to in vain, and nobody sends from no address or from a group.
+    // No station is learned from destinations, nor from a missing or a group address.
     let mut nobody = from(1);
     nobody.ip.as_mut().unwrap().src = std::net::IpAddr::from([0, 0, 0, 0]);
     manager.handle_packet(START, 0, &nobody);
@@ -490,7 +490,7 @@ fn a_stations_addresses_are_learned_and_bounded() {
 }
 
 #[test]
-fn reconfiguring_keeps_what_is_held_and_its_order() {
+fn reconfiguring_keeps_held_packets_and_their_order() {
     let mut manager = inserted(|config| config.sparse_first = false);
     let mut number = 0;
     for k in 0..50 {
@@ -528,7 +528,7 @@ fn an_empty_box_is_bypassed_at_once_and_inserting_twice_is_nothing() {
 }
 
 #[test]
-fn inserting_while_draining_goes_on_with_what_is_held() {
+fn inserting_while_draining_keeps_held_packets() {
     let mut manager = inserted(|_| {});
     (0..10).for_each(|k| manager.handle_packet(START, k, &data(0, 1 + k as u32 * SEGMENT as u32)));
     manager.handle_command(START, Command::Bypass);
@@ -552,13 +552,13 @@ fn a_hundred_thousand_connections_are_tracked_and_the_table_is_bounded() {
     (0..100_000).for_each(|n| manager.handle_packet(START, u64::from(n), &connection(n)));
     assert_eq!(manager.report(START).flows.len(), 100_000);
     assert_eq!(manager.counters().held, 99_999);
-    // All hold something, so that nothing can be evicted: what does not fit is dropped.
+    // All hold packets, so that none can be evicted: further ones are dropped.
     (100_000..150_000).for_each(|n| manager.handle_packet(START, u64::from(n), &connection(n)));
     let counters = manager.counters();
     assert_eq!(counters[Counter::Untracked] + counters.held, 149_999);
     assert_eq!(counters[Counter::Untracked], counters.dropped());
     assert_eq!(counters.received, counters.released + counters.dropped() + counters.held);
-    // Emptied, the table makes room.
+    // Once empty, the table has room.
     manager.handle_command(START, Command::Bypass);
     manager.handle_timeout(START + Span::from_secs(1));
     manager.handle_packet(START + Span::from_secs(1), 0, &connection(200_000));
@@ -601,7 +601,7 @@ fn a_queue_of_many_stations_keeps_its_mixture_and_outlives_its_first_station() {
     assert!(manager.report(now).capacity < mixture, "what the slow one is served at");
 }
 
-/// Two stations at a pace at which what comes at once stands for nearly a second, with the box's own judgement of that.
+/// Two stations at so low a rate that packets arriving together take nearly a second, with CoDel at its defaults.
 fn slow(kbps: u64) -> Manager<u64> {
     inserted(|config| {
         config.controller = Controller::Fixed(BitRate::from_kbps(kbps));
@@ -629,7 +629,7 @@ fn standing_upload(manager: &mut Manager<u64>) -> Instant {
 }
 
 #[test]
-fn a_standing_download_loses_some_or_is_marked_where_it_takes_marks() {
+fn a_standing_download_loses_packets_or_is_marked_if_ecn_capable() {
     for ecn in [0, 2] {
         let mut manager = slow(800);
         for k in 0..60 {
@@ -653,7 +653,7 @@ fn a_standing_download_loses_some_or_is_marked_where_it_takes_marks() {
 fn a_short_queue_gives_no_congestion_signal_however_long_it_stands() {
     let mut manager = slow(800);
     let mut now = START;
-    // Four packets, and each that goes is followed by another: the pace alone makes them wait.
+    // Four packets, and each one that leaves is replaced: only the service rate makes them wait.
     for k in 0..60 {
         manager.handle_packet(now, k, &data(0, 1 + k as u32 * SEGMENT as u32));
         while manager.counters().held >= 4 {
@@ -686,9 +686,9 @@ fn an_upload_whose_queue_has_gone_gets_no_congestion_signal() {
 }
 
 #[test]
-fn the_requests_of_a_downloading_station_are_let_alone() {
+fn requests_of_a_downloading_station_get_no_signal() {
     let mut manager = slow(800);
-    // DATA, and acknowledgments between them: of a connection that carries data both ways, most of it down.
+    // DATA with acknowledgments in between: a connection that carries data both ways, mostly down.
     for k in 0..40 {
         manager.handle_packet(START, 2 * k, &data(0, 1 + k as u32 * SEGMENT as u32));
         manager.handle_packet(

@@ -1,4 +1,4 @@
-//! Calls: found, admitted or refused, and first.
+//! Calls: detection, admission or refusal, and priority.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use evenair_units::{Bytes, Instant, Span};
 
 use crate::world::{SEGMENT, Segment, config, mac, packet, rate};
 
-/// Eight stations at 11 Mb/s behind a box that knows calls.
+/// Eight stations at 11 Mb/s behind a box that detects calls.
 fn inserted(voice: VoiceConfig) -> Manager<u64> {
     let mut config = Config { controller: Controller::default(), ..config(&[rate(11_000); 8]) };
     config.voice = Some(voice.into());
@@ -32,7 +32,7 @@ fn speech(station: usize, ingress: Port, len: u64, dscp: u8) -> PacketMeta {
     meta
 }
 
-/// The same as RTP, said at this time: G.711 in packets of 20 ms.
+/// The same as RTP with the timestamp of this instant: G.711 in packets of 20 ms.
 fn spoken(station: usize, ingress: Port, len: u64, dscp: u8, ms: u64) -> PacketMeta {
     let (sequence, timestamp) = ((ms / 20) as u16, (ms / 20 * 160) as u32);
     let source = 1 + station as u32 * 2 + u32::from(ingress == Port::Wlan);
@@ -40,7 +40,7 @@ fn spoken(station: usize, ingress: Port, len: u64, dscp: u8, ms: u64) -> PacketM
     PacketMeta { content: Content::Rtp(rtp), ..speech(station, ingress, len, dscp) }
 }
 
-/// What became of speech and of what else.
+/// What was released of speech and of other traffic.
 #[derive(Default)]
 struct Heard {
     events: Vec<Event>,
@@ -100,14 +100,14 @@ fn a_call_without_marks_is_found_by_its_header_and_then_passes_at_once_as_voice(
     assert_eq!((report.calls.len(), report.calls[0].codec), (1, Codec::G711));
     let marked: Vec<_> = heard.released.iter().filter(|(_, dscp, _)| *dscp == Some(46)).collect();
     assert!(marked.len() > 110 && marked.iter().all(|(number, ..)| *number < 1_000_000), "{}", marked.len());
-    // At once: in the millisecond in which it came, but for what waited when the other end began to speak.
+    // At once: in the millisecond of arrival, except for packets that waited when the other end began to speak.
     let at_once = |(number, _, at): &&&(u64, Option<u8>, Instant)| *at == Instant::ZERO + Span::from_millis(*number);
     assert!(marked.iter().filter(at_once).count() + 1 >= marked.len());
     assert!(heard.released.iter().all(|(number, dscp, _)| *number < 1_000_000 || dscp.is_none()), "nothing else");
 }
 
 #[test]
-fn one_call_too_many_is_refused_and_harms_nobody() {
+fn one_call_too_many_is_refused_without_effect_on_others() {
     for (voice, why) in [
         (VoiceConfig { calls: Some(3), ..VoiceConfig::default() }, Refusal::Calls),
         (VoiceConfig { codecs: vec![(Codec::G711, 3)], ..VoiceConfig::default() }, Refusal::Codec),
@@ -121,7 +121,7 @@ fn one_call_too_many_is_refused_and_harms_nobody() {
         talk(&mut manager, 2_000..4_000, 4, 46, &mut heard);
         let (admitted, refused, ended) = heard.calls();
         assert_eq!((admitted, refused, ended), (3, vec![why], 0));
-        // The refused one is marked as what it is; it came marked as voice.
+        // The refused one is re-marked as ordinary traffic; it came marked as voice.
         let late = Instant::ZERO + Span::from_secs(3);
         let of_fourth = |(number, dscp, at): &&(u64, Option<u8>, Instant)| {
             (*number < 1_000_000 && number % 20 == 3 && *at >= late).then_some(*dscp)
@@ -136,7 +136,7 @@ fn spoken_in(codec: Codec, station: usize, ingress: Port, ms: u64) -> PacketMeta
     let (payload_type, len) = match codec {
         Codec::G711 => (0, 200),
         Codec::G729 => (18, 60),
-        // Its packets vary.
+        // Its packets vary in size.
         Codec::Other => (111, 100 + ms / 20 % 5 * 10),
     };
     let mut meta = spoken(station, ingress, len, 0, ms);
@@ -163,7 +163,7 @@ fn one_after_the_other(manager: &mut Manager<u64>, codecs: &[Codec]) -> Heard {
     heard
 }
 
-/// What became of each new call, in order: its codec, and why it was refused.
+/// The outcome of each new call, in order: its codec, and why it was refused.
 fn became(heard: &Heard) -> Vec<(Codec, Option<Refusal>)> {
     let of = |event: &Event| match event {
         Event::CallAdmitted { codec, .. } => Some((*codec, None)),
@@ -184,14 +184,14 @@ fn a_call_is_admitted_where_one_combination_of_codecs_covers_it_with_the_others(
     };
     let full = Some(Refusal::Combination);
     let rows = [combination(3, 0, 0), combination(1, 2, 0), combination(0, 0, 1)];
-    // The corner of the second row: no more of either codec, nor of one that the row does not name.
+    // The corner of the second row: no more of either codec, nor of one that the row does not contain.
     let heard = one_after_the_other(&mut inserted(voice(&rows)), &[G711, G729, G711, G729, G729, Other]);
     let expected = [(G711, None), (G729, None), (G711, full), (G729, None), (G729, full), (Other, full)];
     assert_eq!(became(&heard), expected);
-    // Halfway between the first two rows is in none of them.
+    // Halfway between the first two rows is covered by neither.
     let heard = one_after_the_other(&mut inserted(voice(&rows)), &[G711, G711, G729, G711, G711]);
     assert_eq!(became(&heard), [(G711, None), (G711, None), (G729, full), (G711, None), (G711, full)]);
-    // The other limits hold beside it, and are named where they refuse as well.
+    // The other limits hold as well, and are the reported reason where both refuse.
     let codecs = VoiceConfig { codecs: vec![(G729, 1)], ..voice(&rows) };
     let heard = one_after_the_other(&mut inserted(codecs), &[G729, G729, G711, G711]);
     let expected = [(G729, None), (G729, Some(Refusal::Codec)), (G711, None), (G711, full)];
@@ -219,7 +219,7 @@ fn new_combinations_hold_for_new_calls_only() {
 }
 
 #[test]
-fn combinations_that_admit_nothing_more_are_wrong() {
+fn combinations_that_admit_nothing_more_are_refused() {
     let some = |g711, g729| Combination { g711, g729, other: 0 };
     let check = |combinations: &[Combination]| {
         let voice = VoiceConfig { combinations: combinations.to_vec(), ..VoiceConfig::default() };
@@ -235,7 +235,7 @@ fn combinations_that_admit_nothing_more_are_wrong() {
 }
 
 #[test]
-fn each_medium_has_room_of_its_own_for_calls() {
+fn each_contention_domain_has_its_own_room_for_calls() {
     for voice in [
         VoiceConfig { calls: Some(1), ..VoiceConfig::default() },
         // A call takes some 75 ms of a second at 11 Mb/s, both ways.
@@ -262,7 +262,7 @@ fn each_medium_has_room_of_its_own_for_calls() {
     }
 }
 
-/// Two media with room for one call each.
+/// Two contention domains with room for one call each.
 fn two_rooms() -> Manager<u64> {
     let voice = VoiceConfig { calls: Some(1), ..VoiceConfig::default() };
     let mut manager = inserted(voice.clone());
@@ -272,7 +272,7 @@ fn two_rooms() -> Manager<u64> {
     manager
 }
 
-/// The stations of the calls that go first, and of the others.
+/// The stations of the calls with priority, and of the others.
 fn callers(manager: &Manager<u64>) -> [Vec<MacAddr>; 2] {
     let calls = manager.report(Instant::ZERO).calls;
     let (first, others): (Vec<_>, Vec<_>) = calls.iter().partition(|call| call.refused.is_none());
@@ -284,7 +284,7 @@ fn at_access_point(station: usize, place: &str) -> Observation {
 }
 
 #[test]
-fn a_call_that_roams_is_asked_again_and_never_cut_off() {
+fn a_call_that_roams_is_checked_again_and_never_cut_off() {
     let (of, at) = (callers, at_access_point);
     let mut manager = two_rooms();
     let mut heard = Heard::default();
@@ -301,7 +301,7 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
         });
         over.collect::<Vec<_>>()
     };
-    // Where it comes to there is no room: it is reported, and goes on.
+    // There is no room in the new domain: this is reported, and the call keeps its priority.
     manager.handle_observation(now, at(0, "b"));
     heard.drain(&mut manager, now);
     assert_eq!(roamed(&heard), [(mac(0), "b".into(), Some(Refusal::Calls))]);
@@ -309,14 +309,14 @@ fn a_call_that_roams_is_asked_again_and_never_cut_off() {
     assert_eq!(manager.counters()[Counter::CallsOverLimit], 1);
     talk(&mut manager, 2_000..2_500, 4, 46, &mut heard);
     assert_eq!(of(&manager)[1], [mac(2), mac(3)], "whoever calls next is refused");
-    // Where it came from there is room now: for one that was refused, and not for a second one.
+    // There is room in the old domain now: for one refused call, and not for a second one.
     let now = Instant::ZERO + Span::from_millis(2_500);
     manager.handle_observation(now, at(2, "a"));
     manager.handle_observation(now, at(3, "a"));
     heard.drain(&mut manager, now);
     assert_eq!(of(&manager), [vec![mac(0), mac(1), mac(2)], vec![mac(3)]]);
     assert_eq!(heard.calls().0, 3);
-    // One that roams to where there is room is reported as well.
+    // A call that roams to a domain with room is reported as well.
     manager.handle_observation(now, at(3, "default"));
     manager.handle_observation(now, at(1, "nowhere"));
     heard.drain(&mut manager, now);
@@ -354,7 +354,7 @@ fn two_flows_of_one_telephone_are_one_call_and_two_pairs_are_two() {
 }
 
 #[test]
-fn who_floods_in_the_shape_of_a_call_waits_its_turn() {
+fn a_flood_in_the_shape_of_a_call_waits_its_turn() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
     talk(&mut manager, 0..1_000, 1, 46, &mut heard);
     let now = Instant::ZERO + Span::from_millis(1_000);
@@ -371,7 +371,7 @@ fn who_floods_in_the_shape_of_a_call_waits_its_turn() {
 }
 
 #[test]
-fn without_the_table_nothing_is_looked_for() {
+fn without_settings_of_voice_no_call_is_detected() {
     let mut config = config(&[rate(11_000); 8]);
     config.voice = None;
     let mut manager = Manager::new(config, Instant::ZERO);
@@ -383,7 +383,7 @@ fn without_the_table_nothing_is_looked_for() {
 }
 
 #[test]
-fn what_merely_has_a_steady_pace_is_no_call() {
+fn a_steady_pace_alone_is_no_call() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
     for n in 0..500 {
         let now = Instant::ZERO + Span::from_millis(20 * n);
@@ -395,7 +395,7 @@ fn what_merely_has_a_steady_pace_is_no_call() {
 }
 
 #[test]
-fn a_call_tells_how_it_is_heard_both_ways() {
+fn the_quality_of_a_call_is_reported_both_ways() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
     for n in 0..500u64 {
         let now = Instant::ZERO + Span::from_millis(20 * n);
@@ -422,11 +422,11 @@ fn a_call_tells_how_it_is_heard_both_ways() {
 }
 
 #[test]
-fn one_that_was_refused_tells_what_it_lost_here_and_the_end_tells_all() {
+fn a_refused_call_reports_its_losses_here_and_its_end_reports_all() {
     let voice = VoiceConfig { calls: Some(0), ..VoiceConfig::default() };
     let (mut manager, mut heard) = (inserted(voice), Heard::default());
     talk(&mut manager, 0..1_000, 1, 46, &mut heard);
-    // Nothing is heard from the WLAN any more: what comes for it waits, and in the end is dropped.
+    // Nothing is heard from the WLAN any more: its packets wait, and are dropped in the end.
     let mut now = Instant::ZERO + Span::from_millis(1_000);
     for n in 0..4_000u64 {
         now += Span::from_micros(500);
@@ -453,7 +453,7 @@ fn one_that_was_refused_tells_what_it_lost_here_and_the_end_tells_all() {
     assert_eq!(manager.counters()[Counter::CallsEnded], 1);
 }
 
-/// A message of SIP of station 0, in which one end says where it will hear speech.
+/// A SIP message of station 0 in which one end describes where it receives speech.
 fn signal(ingress: Port, call: u64, step: SipStep, stream: Option<SdpStream>) -> PacketMeta {
     let mut meta = speech(0, ingress, 500, 0);
     meta.ip.as_mut().unwrap().transport = Transport::Udp { src_port: 5060, dst_port: 5060 };
@@ -461,13 +461,13 @@ fn signal(ingress: Port, call: u64, step: SipStep, stream: Option<SdpStream>) ->
     PacketMeta { content: Content::Sip(SipMeta { call, step, streams }.into()), ..meta }
 }
 
-/// Where the station hears, in G.729 by a payload type that only they know.
+/// The station's receiving end, in G.729 with a dynamic payload type.
 fn agreed() -> SdpStream {
     let address = speech(0, Port::Wire, 60, 0).ip.unwrap().dst;
     SdpStream { address, port: 20_000, payload_type: 101, encoding: Encoding::G729, clock_hz: 8_000, packet_ms: 20 }
 }
 
-/// One packet of that, either way.
+/// One packet of that call, in either direction.
 fn agreed_speech(ingress: Port, n: u64) -> PacketMeta {
     let mut meta = spoken(0, ingress, 60, 0, 20 * n);
     if let Content::Rtp(rtp) = &mut meta.content {
@@ -477,7 +477,7 @@ fn agreed_speech(ingress: Port, n: u64) -> PacketMeta {
 }
 
 #[test]
-fn a_call_that_was_agreed_upon_is_admitted_at_its_first_packet_and_ends_with_its_dialog() {
+fn a_negotiated_call_is_admitted_at_its_first_packet_and_ends_with_its_dialog() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
     let at = |ms| Instant::ZERO + Span::from_millis(ms);
     manager.handle_packet(at(0), 1, &signal(Port::Wlan, 77, SipStep::Offer, Some(agreed())));
@@ -495,7 +495,7 @@ fn a_call_that_was_agreed_upon_is_admitted_at_its_first_packet_and_ends_with_its
     }
     let call = manager.report(at(1_600)).calls.remove(0);
     assert_eq!((call.to_station.lost, call.from_station.packets), (Some(0), 49));
-    // Another dialog ends, and another station's words count for nothing.
+    // The end of another dialog, or a message of another station, has no effect.
     manager.handle_packet(at(1_700), 5, &signal(Port::Wire, 78, SipStep::End, None));
     let mut foreign = signal(Port::Wlan, 77, SipStep::End, None);
     foreign.src = mac(3);
@@ -506,7 +506,7 @@ fn a_call_that_was_agreed_upon_is_admitted_at_its_first_packet_and_ends_with_its
     manager.handle_packet(at(1_800), 7, &signal(Port::Wire, 77, SipStep::End, None));
     heard.drain(&mut manager, at(1_800));
     assert_eq!((heard.calls().2, manager.report(at(1_800)).calls.len()), (1, 0));
-    // What was on its way makes no new call; nor does it end twice.
+    // Remaining packets make no new call; nor does the call end twice.
     for n in 60..90 {
         manager.handle_packet(at(600 + 20 * n), 200 + n, &agreed_speech(Port::Wlan, n));
     }
@@ -516,7 +516,7 @@ fn a_call_that_was_agreed_upon_is_admitted_at_its_first_packet_and_ends_with_its
 }
 
 #[test]
-fn a_description_makes_no_call_of_what_is_no_speech() {
+fn a_description_makes_no_call_of_other_packets() {
     let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
     manager.handle_packet(Instant::ZERO, 1, &signal(Port::Wlan, 77, SipStep::Offer, Some(agreed())));
     for n in 0..200 {
@@ -524,7 +524,7 @@ fn a_description_makes_no_call_of_what_is_no_speech() {
         manager.handle_packet(now, 2 + n, &speech(0, Port::Wire, 60, 0));
         heard.drain(&mut manager, now);
     }
-    // Long after, nobody expects it any more.
+    // Much later the description has expired.
     let late = Instant::ZERO + Span::from_secs(400);
     manager.handle_timeout(late);
     manager.handle_packet(late, 900, &agreed_speech(Port::Wire, 1));
@@ -542,7 +542,7 @@ fn spoken_at(port: u16, ingress: Port, ms: u64) -> PacketMeta {
 }
 
 #[test]
-fn one_who_speaks_alone_has_no_call_until_the_other_end_speaks_or_signals() {
+fn one_direction_alone_is_no_call_until_the_other_speaks_or_signals() {
     for alone in [Port::Wire, Port::Wlan] {
         let (mut manager, mut heard) = (inserted(VoiceConfig::default()), Heard::default());
         for n in 0..100 {
@@ -553,7 +553,7 @@ fn one_who_speaks_alone_has_no_call_until_the_other_end_speaks_or_signals() {
         let now = Instant::ZERO + Span::from_secs(2);
         assert_eq!((heard.calls(), manager.report(now).calls.len()), ((0, vec![], 0), 0), "{alone:?}");
         assert_eq!(manager.counters()[Counter::CallsPackets], 0);
-        // What answers without being speech changes nothing.
+        // Replies that are not speech change nothing.
         for n in 100..200 {
             let now = Instant::ZERO + Span::from_millis(20 * n);
             manager.handle_packet(now, n, &spoken_at(0, alone, 20 * n));

@@ -1,4 +1,4 @@
-//! The operator's tree of classes: who is in which, and what each gets of the medium's time.
+//! The operator's tree of classes: who is in which class, and the medium time of each.
 
 use evenair_manager::{
     Amount, Application, Class, ClassId, ClassReport, ClassTree, Command, Config, Direction, Label, Level, Manager,
@@ -35,14 +35,14 @@ fn with(rates: &[PhyRate], policy: Policy) -> Config {
     Config { policy, ..config(rates) }
 }
 
-/// A managed world that has settled.
+/// A managed world after it has settled.
 fn settled(mut world: World) -> World {
     world.command(Command::Insert);
     world.run(Span::from_secs(20));
     world
 }
 
-/// The part of a minute that each flow had of the medium, by the formulas: its data, and an ACK for two of them.
+/// The part of a minute of medium time that each flow used, by the formulas: its data, and an ACK for two of them.
 fn airtime(world: &World, tallies: &[Tally]) -> Vec<f64> {
     let phy = adwiser_80211b();
     let part = |(flow, tally): (usize, &Tally)| {
@@ -53,7 +53,7 @@ fn airtime(world: &World, tallies: &[Tally]) -> Vec<f64> {
     tallies.iter().enumerate().map(part).collect()
 }
 
-/// The part that each flow has of the next minute.
+/// The part of the next minute that each flow gets.
 fn minute(world: &mut World) -> Vec<f64> {
     let tallies = world.run(MINUTE);
     airtime(world, &tallies)
@@ -121,7 +121,7 @@ fn a_ceiling_holds_and_the_others_use_the_rest() {
         assert!(close(got.iter().sum(), 1.0, 25.0), "{got:?}");
         let report = &world.manager.report(world.now).classes[0];
         assert!(report.held > 0 && report.name == "c0", "{report:?}");
-        // Alone it gets no more, and the medium rests.
+        // Alone it gets no more, and the medium is idle at times.
         world.sources[1].window = 0;
         world.run(Span::from_secs(2));
         let alone = minute(&mut world);
@@ -130,7 +130,7 @@ fn a_ceiling_holds_and_the_others_use_the_rest() {
 }
 
 #[test]
-fn a_ceiling_above_bounds_what_is_below() {
+fn a_ceiling_bounds_the_classes_below_it() {
     let rates = [11_000; 3].map(rate);
     let classes = vec![
         Class { ceiling: Some(Amount::Part(300)), ..class(None, 9, Takes::Named) },
@@ -143,11 +143,11 @@ fn a_ceiling_above_bounds_what_is_below() {
 }
 
 #[test]
-fn a_minimum_holds_under_overload_and_is_no_extra() {
+fn a_minimum_holds_under_overload_and_is_part_of_the_share() {
     let rates = [11_000, 11_000, 5_500].map(rate);
     let minimum = |amount| Class { minimum: Some(amount), ..class(None, 1, of_stations(&[0])) };
     for (amount, weight, expected) in [
-        // Beside others of weight 9 a tenth would be its share.
+        // Beside others of weight 9 its share is a tenth.
         (Amount::Part(300), 9, 0.3),
         // Here its share is a half, which is more.
         (Amount::Part(300), 1, 0.5),
@@ -155,7 +155,8 @@ fn a_minimum_holds_under_overload_and_is_no_extra() {
         let classes = vec![minimum(amount), class(None, weight, Takes::Rest)];
         let mut world = settled(World::new(with(&rates, policy(classes)), &rates, sources(&[0, 1, 2], &[])));
         let got = minute(&mut world);
-        // Of what is used: behind a slow packet the medium waits for an answer now and then, with and without classes.
+        // As a part of what is used: behind a slow packet the medium waits for an acknowledgment now and then, with and
+        // without classes.
         let used: f64 = got.iter().sum();
         assert!(used > 0.95 && close(got[0] / used, expected, 20.0), "{got:?}, {expected} expected");
     }
@@ -166,9 +167,9 @@ fn a_minimum_holds_under_overload_and_is_no_extra() {
 }
 
 #[test]
-fn after_a_minimum_above_its_share_a_class_is_not_made_to_wait() {
-    // While station 1 is there, class 0 gets 40 % where its share is a tenth; then station 2 comes in its place, with as
-    // little weight as class 0 has: each gets a half, at once.
+fn after_a_minimum_above_its_share_a_class_does_not_wait() {
+    // While station 1 is present, class 0 gets 40 % although its share is a tenth; then station 2 replaces it, with the
+    // same small weight as class 0: each gets a half, at once.
     let rates = [11_000; 3].map(rate);
     let classes = vec![
         Class { minimum: Some(Amount::Part(400)), ..class(None, 1, of_stations(&[0])) },
@@ -239,7 +240,7 @@ fn another_tree_under_load_loses_nothing_and_keeps_the_order() {
     world.run(Span::from_secs(20));
     let got = minute(&mut world);
     assert_shares(&[got[0] + got[2], got[1] + got[3]], &[5.0, 1.0], 20.0);
-    // Counted by name: "c0" was there all the time.
+    // Counted by name: "c0" existed all the time.
     let report = world.manager.report(world.now);
     let released: u64 = report.classes.iter().map(|class| class.released.0).sum();
     assert_eq!(released, report.flows.iter().map(|flow| flow.released.0).sum::<u64>());
@@ -262,7 +263,7 @@ fn kinds_of_traffic_share_within_their_station() {
     assert_shares(&got, &[0.4, 0.1, 0.5], 20.0);
 }
 
-/// The classes in which a packet of `meta` toward a station is counted, after `reports`.
+/// The classes in which a packet toward a station is counted, after `reports`.
 fn classes_of(policy: &Policy, meta: &PacketMeta, reports: &[Observation]) -> Vec<String> {
     let mut manager = Manager::new(with(&[rate(11_000); 4], policy.clone()), Instant::ZERO);
     manager.handle_command(Instant::ZERO, Command::Insert);
@@ -274,7 +275,7 @@ fn classes_of(policy: &Policy, meta: &PacketMeta, reports: &[Observation]) -> Ve
 }
 
 #[test]
-fn the_first_rule_that_is_met_says() {
+fn the_first_matching_rule_decides() {
     let rule = |rule| Takes::Rules(vec![rule]);
     let label = |text: &str| text.parse::<Label>().unwrap();
     let subnets = |text: &str| vec![text.parse().unwrap()];
@@ -324,7 +325,7 @@ fn the_first_rule_that_is_met_says() {
 }
 
 #[test]
-fn who_names_a_class_is_in_it_and_goes_down_from_there() {
+fn a_station_assigned_to_a_class_is_classified_from_there() {
     let policy = policy(vec![
         class(None, 1, of_stations(&[0])),
         class(None, 1, Takes::Named),
@@ -341,7 +342,7 @@ fn who_names_a_class_is_in_it_and_goes_down_from_there() {
 }
 
 #[test]
-fn a_group_moves_what_is_held_and_a_code_point_what_comes_after() {
+fn a_new_group_moves_held_packets_and_a_new_code_point_later_ones() {
     let label = "staff".parse::<Label>().unwrap();
     let rule = |rule| Takes::Rules(vec![rule]);
     let policy = policy(vec![
@@ -364,7 +365,7 @@ fn a_group_moves_what_is_held_and_a_code_point_what_comes_after() {
     manager.handle_observation(Instant::ZERO, Observation::StationGroup { mac: mac(0), group: Some(label) });
     assert_eq!(send(&mut manager, 46), [7, 0, 0]);
     manager.handle_observation(Instant::ZERO, Observation::StationGroup { mac: mac(0), group: None });
-    // Still by the mark that it had when something came to be held.
+    // Still by the code point that it had when packets came to be held.
     assert_eq!(send(&mut manager, 46), [0, 0, 8]);
     let (mut numbers, mut now) = (Vec::new(), Instant::ZERO);
     while manager.counters().held > 0 {

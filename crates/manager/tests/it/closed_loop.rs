@@ -1,4 +1,4 @@
-//! The manager in a closed loop: what it gives to whom, and how much it leaves unused.
+//! The manager in a closed loop: shares of stations and flows, and unused medium time.
 
 use crate::air::Dcf;
 use crate::world::{Way, World, bits, close, config, jain, rate, sources};
@@ -8,7 +8,7 @@ use evenair_wifi::PhyRate;
 
 const MINUTE: Span = Span::from_secs(60);
 
-/// A managed world that has settled.
+/// A managed world after it has settled.
 fn settled(mut world: World) -> World {
     world.command(Command::Insert);
     world.run(MINUTE);
@@ -55,7 +55,7 @@ fn shares_follow_the_rates() {
     assert!(close(up, down, 5.0));
     let mean = capacities[..3].iter().sum::<f64>() / 3.0;
     assert!(close(report.capacity.as_bps() as f64, mean, 1.0), "equation (3)");
-    // An ACK to a slow station is answered by a packet of 7 ms; while the box waits for it, time counts for less.
+    // An ACK to a slow station is answered by a packet of 7 ms; while the box waits for it, time advances more slowly.
     assert!(close(total / 60.0, mean, 30.0), "{total} in a minute, {mean} a second");
 }
 
@@ -113,7 +113,7 @@ fn a_fixed_service_rate_is_honoured() {
 
 #[test]
 fn without_the_manager_the_access_point_holds_the_queue() {
-    // The canary of this file: the model does show what the manager is for.
+    // The canary of this file: the model shows the problem that the manager solves.
     let rates = [rate(11_000); 4];
     let mut world = World::new(config(&rates), &rates, sources(&[0, 1], &[2, 3]));
     let (mut got, mut measured) = (0.0, 0.0);
@@ -135,7 +135,7 @@ fn the_service_rate_converges_from_below_and_from_above() {
         let report = world.manager.report(world.now);
         assert_eq!(report.service_rate, report.capacity, "{charge:?}: the medium carries C*, so C climbs to it");
 
-        // The medium becomes slower by a quarter: C follows, and comes back when the medium does.
+        // The medium becomes slower by a quarter: C follows, and returns with the medium.
         world.air.slow_down(1333);
         world.run(MINUTE);
         let slow = world.manager.report(world.now);
@@ -148,13 +148,13 @@ fn the_service_rate_converges_from_below_and_from_above() {
 }
 
 #[test]
-fn by_the_queue_a_medium_of_any_speed_is_used_and_the_queue_stays_short() {
+fn with_the_queue_controller_a_medium_of_any_speed_is_used_and_the_queue_stays_short() {
     let rates = [rate(11_000); 4];
     let mut world = settled(World::new(config(&rates), &rates, sources(&[0, 1], &[2, 3])));
     let capacity = world.manager.report(world.now).capacity.as_bps() as f64;
     for slowness in [1000, 1333, 3000, 700, 1000] {
         world.air.slow_down(slowness);
-        // At a third of the capacity the guard against harm, which knows no throughput without the box, once holds nothing.
+        // At a third of the capacity the harm guard, without a baseline, holds nothing once.
         world.run(Span::from_secs(if slowness == 3000 { 20 } else { 3 }));
         world.ap_queue_peak = 0;
         let got: f64 = bits(&world.run(Span::from_secs(10))).iter().sum::<f64>() / 10.0;
@@ -187,7 +187,7 @@ fn draining_keeps_the_order_and_the_limit() {
         let mut flows = sources(&[0, 1], &[2, 3]);
         flows.iter_mut().for_each(|source| source.window = window);
         let mut world = settled(World::new(config(&rates), &rates, flows));
-        // Sources fall silent, so that what is held is all that is left to drain.
+        // Sources stop, so that only held packets are left to drain.
         world.sources.iter_mut().for_each(|source| source.window = 0);
         let began = world.now;
         world.command(Command::Bypass);
@@ -235,7 +235,7 @@ fn over_dcf_flows_are_equal_and_little_is_wasted() {
     let got = bits(&world.run(MINUTE));
     assert!(jain(&got) >= 0.999, "{got:?}");
     assert!(world.ap_queue_peak < 10, "the queue stays in the box: {} at the access point", world.ap_queue_peak);
-    // Where several count down together, DCF spends less on back-off than the formula for C* says.
+    // Where several stations count down together, DCF spends less on back-off than the formula for C* says.
     let with: f64 = got.iter().sum();
     assert!(with > 0.9 * without && with < without, "{with} of {without}");
 }

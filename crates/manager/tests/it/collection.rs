@@ -10,7 +10,7 @@ use crate::world::{Segment, config, mac, packet, rate};
 
 const ALL: usize = usize::MAX;
 
-/// Both ends of collections: a manager's cursor, and the copies.
+/// Both ends of a collection: a manager's cursor, and the copies.
 struct Both {
     collection: Collection,
     collected: Collected,
@@ -23,7 +23,7 @@ impl Both {
         Self { collection: Collection::new(1_000), collected: Collected::default(), flows: Vec::new() }
     }
 
-    /// Up to `most` stations or flows. Returns whether there is more.
+    /// Copies up to `most` stations or flows. Returns whether there is more.
     fn collect(&mut self, manager: &mut Manager<u64>, now: Instant, most: usize) -> bool {
         let mut part = Part::new(now);
         let more = manager.collect(now, &mut self.collection, most, &mut part);
@@ -32,7 +32,7 @@ impl Both {
         more
     }
 
-    /// The rest of a collection, and its report.
+    /// Completes a collection: returns its report.
     fn finish(&mut self, manager: &mut Manager<u64>, now: Instant) -> Report {
         while self.collect(manager, now, 3) {}
         self.collection = Collection::new(1_000);
@@ -41,7 +41,7 @@ impl Both {
     }
 }
 
-/// What does not depend on when a station was copied: the time of reports that were set aside passes by itself.
+/// A station's report without the parts that depend on the instant of the copy: the time of a rejected report passes by itself.
 fn timeless(station: &StationReport) -> StationReport {
     let reported =
         station.reported.map(|reported| evenair_manager::ReportedRate { set_aside: false, class: None, ..reported });
@@ -64,7 +64,7 @@ proptest! {
                 let _ = both.finish(&mut manager, session.now);
             }
             if round % 50 == 0 {
-                // What came behind the cursor is in the next collection.
+                // Stations behind the cursor are in the next collection.
                 let _ = both.finish(&mut manager, session.now);
                 let collected = both.finish(&mut manager, session.now);
                 let whole = manager.report(session.now);
@@ -88,21 +88,21 @@ fn macs(report: &Report) -> Vec<evenair_packet::MacAddr> {
 }
 
 #[test]
-fn stations_that_come_and_go_between_parts_are_there_once_or_not_at_all() {
+fn stations_that_come_and_go_between_parts_are_listed_once_or_not_at_all() {
     let (start, mut both) = (Instant::ZERO, Both::new());
     let mut manager = Manager::<u64>::new(config(&[]), start);
     (0..10).for_each(|station| heard(&mut manager, start, station, 1));
     assert!(both.collect(&mut manager, start, 4), "the first four are copied");
-    // An hour in which the odd ones are in use: the others are forgotten.
+    // An hour in which the odd ones are used: the others are forgotten.
     let mut now = start;
     for _ in 0..360 {
         now += Span::from_secs(10);
         manager.handle_timeout(now);
         (0..10).filter(|station| station % 2 == 1).for_each(|station| heard(&mut manager, now, station, 1));
     }
-    // New ones are in the slots of those that have gone: some behind the cursor, some before it.
+    // New ones get the slots of those that have gone: some behind the cursor, some before it.
     (20..24).for_each(|station| heard(&mut manager, now, station, 1));
-    // One of those that were copied comes again, in another slot.
+    // One that was copied appears again, in another slot.
     heard(&mut manager, now, 0, 1);
     let first = both.finish(&mut manager, now);
     let odd = || (0..10).filter(|station| station % 2 == 1);
@@ -117,7 +117,7 @@ fn stations_that_come_and_go_between_parts_are_there_once_or_not_at_all() {
 }
 
 #[test]
-fn what_has_not_changed_is_not_handed_over_again() {
+fn unchanged_stations_are_not_handed_over_again() {
     let (now, mut both) = (Instant::ZERO, Both::new());
     let mut manager = Manager::<u64>::new(config(&[]), now);
     (0..10).for_each(|station| heard(&mut manager, now, station, 1));
@@ -144,8 +144,8 @@ fn flows_that_are_used_between_parts_are_copied_once() {
     assert_eq!((both.flows.len(), flows.len()), (40, 40));
 }
 
-/// All 200 flows are used between two parts of eight. A part looks at eight flows, so a collection that found its way past those that
-/// are copied already would not get ahead.
+/// All 200 flows are used between two parts of eight. A part looks at eight flows, so a collection that looked past the copied ones again
+/// would never advance.
 #[test]
 fn a_collection_ends_while_all_flows_are_used_between_its_parts() {
     let (now, mut both) = (Instant::ZERO, Both::new());
@@ -167,8 +167,7 @@ fn a_collection_ends_while_all_flows_are_used_between_its_parts() {
     assert!(flows.len() > 100, "{} flows", flows.len());
 }
 
-/// A packet of 16 stations every millisecond, and a part of the collection every 10 ms: whatever the sizes of the parts, the rates are
-/// right.
+/// A packet of 16 stations every millisecond, and a part of the collection every 10 ms: the rates are right for any size of parts.
 #[test]
 fn rates_are_right_by_the_instants_of_the_copies() {
     let (mut now, mut both) = (Instant::ZERO, Both::new());

@@ -1,4 +1,4 @@
-//! Whatever comes in: every packet goes out once, in the order of its flow, or is accounted for.
+//! For any input: every packet leaves once, in the order of its flow, or is accounted for.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,7 +22,7 @@ use proptest::prelude::*;
 
 use crate::world::{Segment, config, mac, packet, rate};
 
-/// The box, as stations see it.
+/// MAC address of the box.
 const BOX: MacAddr = MacAddr([2, 0, 0, 0, 8, 1]);
 const RATES: [u64; 4] = [1_000, 2_000, 5_500, 11_000];
 
@@ -96,7 +96,8 @@ impl Session {
         config
     }
 
-    /// None, or some, of which two may be in one domain; one domain is of another standard; a VLAN may identify one.
+    /// No access points, or some, of which two may be in one domain; one domain has another standard; a VLAN may
+    /// identify one.
     fn access_points(&mut self) -> Vec<AccessPoint> {
         let names = ["a", "b", "c"].map(|name| name.parse().unwrap());
         let mut points: Vec<_> =
@@ -127,7 +128,7 @@ impl Session {
             Takes::Named,
             Takes::Rest,
         ];
-        // Those of five classes fit below the least ceiling.
+        // The amounts of five classes fit below the least ceiling.
         let amounts = [None, Some(Amount::Part(60)), Some(Amount::Rate(BitRate::from_kbps(400)))];
         let mut classes: Vec<Class> = Vec::new();
         for at in 0..1 + self.rng.below(6) {
@@ -152,7 +153,7 @@ impl Session {
         levels.insert(0, Level::Tree(ClassTree { classes, other: 2 }));
     }
 
-    /// A discipline in the place of the policy's tree, with little room.
+    /// A discipline in place of the policy's tree, with little room.
     fn discipline(&mut self) -> QueueConfig {
         let limit = [Limit::Packets(7), Limit::Bytes(Bytes(100_000)), Limit::Unlimited][self.rng.below(3) as usize];
         let strict = CodelConfig { target: Span::from_micros(100), interval: Span::from_millis(1) };
@@ -208,7 +209,7 @@ impl Session {
         ReceiverConfig { window, delay, uploads: self.rng.below(2) == 0 }
     }
 
-    /// An Internet link, beyond which is all of the wired side, a half, or nothing of it.
+    /// An Internet link, beyond which is all of the wired side, a half, or nothing.
     fn link(&mut self) -> WanConfig {
         let lan = [vec![], vec!["10.9.0.0/25".parse().unwrap()], vec!["10.0.0.0/8".parse().unwrap()]];
         let rates = [1_000, 3_000, 20_000].map(BitRate::from_kbps);
@@ -218,7 +219,7 @@ impl Session {
         WanConfig { down, up, lan: lan[self.rng.below(3) as usize].clone(), lan_permille: 100, aqm, shared: false }
     }
 
-    /// A limit on uploads that drops some.
+    /// An upload limit that drops some packets.
     fn limit(&mut self) -> UplinkLimit {
         let steps = Steps::PUBLISHED;
         let adaptive = LimitRule::Adaptive { steps, datagrams_permille: 1 + self.rng.below(999) as u32 };
@@ -231,7 +232,7 @@ impl Session {
         UplinkLimit { rule, rate, bucket, ..UplinkLimit::default() }
     }
 
-    /// The next step, with the time moved on.
+    /// The next step, with the time advanced.
     pub fn step(&mut self) -> Step {
         self.now += Span::from_nanos(self.rng.below(3_000_000));
         match self.rng.below(1000) {
@@ -260,7 +261,7 @@ impl Session {
         }
     }
 
-    /// Sense and nonsense.
+    /// A report, plausible or not.
     fn report(&mut self, mac: MacAddr) -> RateReport {
         let mut value = || match self.rng.below(6) {
             0 => None,
@@ -376,11 +377,11 @@ pub fn apply(manager: &mut Manager<u64>, now: Instant, step: &Step) {
     }
 }
 
-/// What is known of the packets that went in.
+/// Knowledge about the packets that went in.
 #[derive(Default)]
 struct Ledger {
     inside: BTreeMap<u64, PacketMeta>,
-    /// Number of the packet of each flow and direction that was released last.
+    /// Number of the packet of each flow and direction that was last released.
     latest: BTreeMap<(Port, Option<Vlan>, FlowKey), u64>,
     released: u64,
     marked: u64,

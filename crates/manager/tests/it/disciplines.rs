@@ -1,4 +1,4 @@
-//! A queue discipline in the place of the policy's tree.
+//! A queue discipline in place of the policy's tree.
 
 use evenair_manager::{
     ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, QueueConfig, RateReport,
@@ -46,7 +46,7 @@ fn data(station: usize, flow: u16, segment: u32) -> PacketMeta {
     packet(Port::Wire, station, flow, Segment::new(TcpFlags::ACK, 1 + segment * SEGMENT as u32, 1, SEGMENT))
 }
 
-/// What comes out until the deadlines have passed `until`.
+/// The released packets until the deadlines have passed `until`.
 fn released(manager: &mut Manager<u64>, until: Instant) -> Vec<u64> {
     let mut released = Vec::new();
     let mut drain = |manager: &mut Manager<u64>| {
@@ -74,16 +74,16 @@ fn long_then_short(queue: Option<QueueConfig>) -> Vec<u64> {
     released(&mut manager, Instant::ZERO + Span::from_secs(1))
 }
 
-/// How many of the long one's packets are before the last one of the short one.
+/// Packets of the long connection before the last one of the short one.
 fn waited_for(order: &[u64]) -> usize {
     assert_eq!(order.len(), 33, "nothing is lost: {order:?}");
     order.iter().position(|&packet| packet == 102).unwrap() - 2
 }
 
 #[test]
-fn whose_turn_it_is_is_the_disciplines_to_decide() {
+fn the_discipline_decides_the_order() {
     assert_eq!(waited_for(&long_then_short(Some(queue(Discipline::Fifo(LIMIT))))), 30);
-    // What came before its connection had moved more goes first: the first three of the long one.
+    // Packets that came before their connection had moved more go first: the first three of the long one.
     assert_eq!(waited_for(&long_then_short(Some(las()))), 3);
     let drr = DrrConfig { quantum: Bytes(1500), limit: LIMIT };
     assert!((3..=4).contains(&waited_for(&long_then_short(Some(queue(Discipline::Drr(drr)))))));
@@ -112,7 +112,7 @@ fn a_tree_of_classes_shapes_by_class_of_station_and_tells_when_to_come_back() {
     assert!(other.abs_diff(1_600_000) < 60_000 && gold.abs_diff(6_400_000) < 100_000, "{other} {gold}");
 }
 
-/// Two classes of 1 Mb/s, one for each of the first two stations, that share by what a channel carries.
+/// Two classes of 1 Mb/s, one for each of the first two stations, that share by channel capacity.
 fn channel_aware(estimator: Estimator) -> Config {
     let class = || HtbClass::new(BitRate::from_mbps(1));
     let leaf = Box::new(Discipline::Fifo(Limit::Packets(2_000)));
@@ -125,7 +125,7 @@ fn channel_aware(estimator: Estimator) -> Config {
     config
 }
 
-/// What either station gets of its class's rate in four seconds, with more to send than that.
+/// The part of its class's rate that each station gets in four seconds, with more traffic than that.
 fn shares(mut manager: Manager<u64>, before: impl Fn(&mut Manager<u64>, Instant)) -> [f64; 2] {
     for n in 0..400 {
         manager.handle_packet(Instant::ZERO, n, &data(0, 1, n as u32));
@@ -142,7 +142,7 @@ fn shares(mut manager: Manager<u64>, before: impl Fn(&mut Manager<u64>, Instant)
 }
 
 #[test]
-fn a_reported_signal_stretches_what_goes_over_a_poor_channel() {
+fn a_reported_signal_raises_the_charge_over_a_poor_channel() {
     let point = |db, mbps| (Db::from_milli(db * 1000), BitRate::from_mbps(mbps));
     let table = ChannelTable::new(vec![point(10, 1), point(30, 5)]).expect("it rises");
     let tell = |signals: [i64; 2]| {
@@ -168,25 +168,25 @@ fn a_reported_signal_stretches_what_goes_over_a_poor_channel() {
     assert!((0.97..1.06).contains(&good) && (0.19..0.24).contains(&poor), "{good} {poor}");
     let [good, better] = shares(inserted(channel_aware(Estimator::Signal(table.clone()))), tell([-65, -40]));
     assert!((0.97..1.06).contains(&good) && (0.97..1.06).contains(&better), "{good} {better}");
-    // What cannot be is not taken.
+    // An impossible signal is ignored.
     let [good, absurd] = shares(inserted(channel_aware(Estimator::Signal(table))), tell([-65, -400]));
     assert!((0.97..1.06).contains(&good) && (0.97..1.06).contains(&absurd), "{good} {absurd}");
 }
 
 #[test]
-fn without_signals_a_packet_is_charged_what_it_takes_at_its_stations_rate() {
+fn without_signals_a_packet_is_charged_its_airtime_at_its_stations_rate() {
     let estimator = || Estimator::Delivery(DeliveryConfig::default());
     let [first, second] = shares(inserted(channel_aware(estimator())), |_, _| ());
     assert!((0.97..1.06).contains(&first) && (0.97..1.06).contains(&second), "{first} {second}");
     let mut slow = channel_aware(estimator());
     slow.stations[1].rate = rate(2_000);
     let [fast, slow] = shares(inserted(slow), |_, _| ());
-    // 1500 bytes at 2 Mb/s take 6.9 ms with all that belongs to them, at 11 Mb/s 2.1 ms.
+    // 1500 bytes at 2 Mb/s take 6.9 ms with everything they cause, at 11 Mb/s 2.1 ms.
     assert!((0.97..1.06).contains(&fast) && (0.25..0.38).contains(&slow), "{fast} {slow}");
 }
 
 #[test]
-fn another_discipline_takes_over_what_is_held_in_its_order() {
+fn another_discipline_takes_over_held_packets_in_order() {
     let fifo = || queue(Discipline::Fifo(LIMIT));
     for (before, after) in
         [(None, Some(las())), (Some(las()), None), (Some(fifo()), Some(las())), (Some(las()), Some(las()))]
@@ -221,7 +221,7 @@ fn a_station_that_changes_does_not_make_a_connection_overtake_itself() {
 }
 
 #[test]
-fn what_it_held_goes_in_its_order_when_patience_with_draining_ends() {
+fn held_packets_leave_in_order_when_the_drain_limit_ends() {
     let class = HtbClass::new(BitRate::from_bps(1_000));
     let leaf = Box::new(Discipline::Fifo(LIMIT));
     let htb = HtbConfig { classes: vec![class], default: 0, leaf, hysteresis: false, tick: Span::ZERO };
@@ -234,7 +234,7 @@ fn what_it_held_goes_in_its_order_when_patience_with_draining_ends() {
 }
 
 #[test]
-fn its_service_rate_follows_the_stations_that_are_served() {
+fn the_service_rate_follows_the_served_stations() {
     let mut config = with(Some(queue(Discipline::Fifo(LIMIT))));
     config.controller = Controller::PUBLISHED;
     let mut manager = inserted(config);

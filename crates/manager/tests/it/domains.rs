@@ -1,4 +1,4 @@
-//! Several media under one manager: each at its own pace, and stations that go from one to the other.
+//! Several contention domains under one manager: each at its own rate, and stations that move between them.
 
 use crate::air::{Air, Channels, Dcf, Formula};
 use crate::world::{Segment, World, bits, close, config, jain, mac, packet, rate, sources};
@@ -15,7 +15,7 @@ fn label(text: &str) -> Label {
     text.parse().expect("a short name")
 }
 
-/// Two access points, on a medium each or on the same one for all that the box knows.
+/// Two access points, each in a contention domain of its own, or both in one as far as the box knows.
 fn access_points(same: bool) -> Vec<AccessPoint> {
     let mut points: Vec<_> = ["a", "b"].map(|name| AccessPoint::new(label(name))).into();
     if same {
@@ -28,8 +28,8 @@ fn at(station: usize, access_point: &str) -> Observation {
     Observation::StationAt { mac: mac(station), place: Some(Place::Named(label(access_point))) }
 }
 
-/// Stations at these rates, the first `split` of them at access point a; what they do; whether the channels are two, and
-/// whether the box takes them for two.
+/// Stations at these rates, the first `split` of them at access point a; their traffic; whether there are two channels, and whether the
+/// box knows two domains.
 struct Site {
     rates: Vec<PhyRate>,
     split: usize,
@@ -37,12 +37,12 @@ struct Site {
     ups: Vec<usize>,
     channels: usize,
     known: bool,
-    /// Contention and collisions, and not what the formulas say.
+    /// Contention and collisions, instead of the formulas.
     dcf: bool,
 }
 
 impl Site {
-    /// A world that has settled, and where each station's channel can be changed.
+    /// A world after it has settled, and the channel of each station, which can be changed.
     fn build(&self) -> (World, std::rc::Rc<std::cell::RefCell<Vec<usize>>>) {
         let config = Config { access_points: access_points(!self.known), ..config(&self.rates) };
         let channel = |station: usize| usize::from(station >= self.split && self.channels > 1);
@@ -72,15 +72,15 @@ fn rates_of(world: &mut World) -> Vec<f64> {
     bits(&world.run(HALF_A_MINUTE)).iter().map(|bits| bits / HALF_A_MINUTE.as_secs_f64() / 1e6).collect()
 }
 
-/// Three fast stations at one access point, one of which uploads; at the other a slow one and a fast one. Flows are those of
-/// stations 0, 1, 3, 4 and 2.
+/// Three fast stations at one access point, one of which uploads; at the other a slow and a fast one. Flows belong to stations 0, 1, 3, 4
+/// and 2.
 fn mixed(channels: usize, known: bool) -> Site {
     let (fast, slow) = (rate(11_000), rate(1_000));
     let rates = vec![fast, fast, fast, slow, fast];
     Site { rates, split: 3, downs: vec![0, 1, 3, 4], ups: vec![2], channels, known, dcf: false }
 }
 
-/// The same stations of one access point alone.
+/// The total throughput of the stations of one access point alone.
 fn alone(stations: std::ops::Range<usize>) -> f64 {
     let site = mixed(1, false);
     let only = |flows: &[usize]| flows.iter().copied().filter(|station| stations.contains(station)).collect();
@@ -89,7 +89,7 @@ fn alone(stations: std::ops::Range<usize>) -> f64 {
 }
 
 #[test]
-fn each_medium_is_used_as_if_it_were_alone() {
+fn each_domain_is_used_as_if_it_were_alone() {
     let (a_alone, b_alone) = (alone(0..3), alone(3..5));
     let (mut world, _) = mixed(2, true).build();
     let got = rates_of(&mut world);
@@ -104,7 +104,7 @@ fn each_medium_is_used_as_if_it_were_alone() {
     assert!(close(airtime[3], airtime[4], 30.0), "{airtime:?}");
     let names: Vec<_> = report.domains.iter().map(|domain| (domain.name.to_string(), domain.stations)).collect();
     assert_eq!(names, [("default".into(), 0), ("a".into(), 3), ("b".into(), 2)]);
-    // The canary: two media that are taken for one give each flow as much as the slower one can.
+    // The canary: two domains treated as one give each flow as much as the slower one can.
     let (mut world, _) = mixed(2, false).build();
     let common = rates_of(&mut world);
     let total = common.iter().sum::<f64>();
@@ -113,7 +113,7 @@ fn each_medium_is_used_as_if_it_were_alone() {
 }
 
 #[test]
-fn access_points_on_one_medium_share_it() {
+fn access_points_in_one_domain_share_it() {
     let (mut world, _) = mixed(1, false).build();
     let got = rates_of(&mut world);
     let report = world.manager.report(world.now);
@@ -123,8 +123,8 @@ fn access_points_on_one_medium_share_it() {
     println!("one medium: flows {got:.2?}, airtime {airtime:.1?}");
     let down = [airtime[0], airtime[1], airtime[3], airtime[4]];
     assert!(down.iter().all(|&airtime| close(airtime, down[0], 30.0)), "{airtime:?}");
-    // Taken for two they still share the air, and neither starves. What is lost is that stations are equal across them: a
-    // slow one takes from those of the other access point, as it does without a box.
+    // Treated as two domains they still share the medium, and neither starves. Only fairness across them is lost: a slow station takes
+    // from those of the other access point, as it does without a box.
     let (mut world, _) = Site { dcf: true, ..mixed(1, true) }.build();
     let apart = rates_of(&mut world);
     println!("taken for two: flows {apart:.2?}");
@@ -132,7 +132,7 @@ fn access_points_on_one_medium_share_it() {
     assert!(apart.iter().sum::<f64>() > 0.4 * got.iter().sum::<f64>(), "{apart:?} beside {got:?}");
 }
 
-/// What crosses in all of it, by flow.
+/// Throughput by flow.
 fn contended(stations: std::ops::Range<usize>, channels: usize, known: bool) -> Vec<f64> {
     let site = mixed(channels, known);
     let only = |flows: &[usize]| flows.iter().copied().filter(|station| stations.contains(station)).collect();
@@ -141,7 +141,7 @@ fn contended(stations: std::ops::Range<usize>, channels: usize, known: bool) -> 
 }
 
 #[test]
-fn under_contention_each_medium_is_used_as_if_it_were_alone() {
+fn under_contention_each_domain_is_used_as_if_it_were_alone() {
     let total = |rates: &[f64]| rates.iter().sum::<f64>();
     let (a_alone, b_alone) = (total(&contended(0..3, 2, true)), total(&contended(3..5, 2, true)));
     let got = contended(0..5, 2, true);
@@ -151,7 +151,7 @@ fn under_contention_each_medium_is_used_as_if_it_were_alone() {
     let common = contended(0..5, 2, false);
     println!("taken for one: {:.2}, flows {common:.2?}", total(&common));
     assert!(total(&common) < 0.95 * (a_alone + b_alone));
-    // On one channel: taken for what it is, and for two.
+    // On one channel: treated as one domain, and as two.
     let (one, two) = (contended(0..5, 1, false), contended(0..5, 1, true));
     println!("one channel: {:.2}, flows {one:.2?}; taken for two {:.2}, flows {two:.2?}", total(&one), total(&two));
     assert!(close(one[0], one[1], 30.0) && close(one[0], one[3], 30.0), "equal stations are equal: {one:?}");
@@ -181,7 +181,7 @@ fn a_station_that_roams_has_its_share_within_two_seconds() {
     let report = world.manager.report(world.now);
     assert_eq!(report.domains.iter().map(|domain| domain.roamed).collect::<Vec<_>>(), [0, 3, 3]);
     assert_eq!(report.counters.dropped(), 0);
-    // Packets are numbered in the order in which they come.
+    // Packets are numbered in the order of arrival.
     assert!(world.released.iter().all(|numbers| numbers.is_sorted()), "none passed another");
 }
 
@@ -191,7 +191,7 @@ fn data(station: usize, seq: u32) -> PacketMeta {
 }
 
 #[test]
-fn what_was_released_before_a_roam_stays_with_the_old_medium() {
+fn packets_released_before_a_roam_stay_in_the_old_account() {
     let rates = [rate(11_000); 2];
     let mut manager = Manager::new(Config { access_points: access_points(false), ..config(&rates) }, Instant::ZERO);
     let at_ms = |ms| Instant::ZERO + Span::from_millis(ms);
@@ -213,23 +213,23 @@ fn what_was_released_before_a_roam_stays_with_the_old_medium() {
     let first = released(&mut manager);
     assert!((2..16).contains(&first), "the access point has room for some: {first}");
     assert_eq!(held(&manager), [0, 40 - first as u64, 0]);
-    // The other medium has room of its own, which what went to the first one does not fill.
+    // The other domain has room of its own, which releases in the first one do not use.
     manager.handle_observation(at_ms(1), at(0, "b"));
     let after = released(&mut manager);
     assert_eq!(after, first);
     assert_eq!(held(&manager), [0, 0, 40 - 2 * first as u64]);
-    // On the first one nothing may follow until something is heard of what stands there.
+    // In the first one nothing may follow until a completion of these releases.
     manager.handle_observation(at_ms(1), at(1, "a"));
     send(&mut manager, 1, 20);
     assert_eq!(released(&mut manager), 0);
-    // An ACK that comes by the new access point answers what was released by the old one.
+    // An ACK by the new access point completes a release by the old one.
     let ack = packet(Port::Wlan, 0, 1, Segment::new(TcpFlags::ACK, 1, 1 + first as u32 * 1448, 0));
     manager.handle_packet(at_ms(1), 1000, &ack);
     assert!(released(&mut manager) > 1, "the ACK itself, and what there is room for now");
 }
 
 #[test]
-fn a_vlan_tells_where_a_station_is_and_goes_before_reports() {
+fn a_vlan_shows_where_a_station_is_and_has_precedence_over_reports() {
     let rates = [rate(11_000); 1];
     let mut points = access_points(false);
     points[0].vlans = [11.into()].into();
@@ -254,7 +254,7 @@ fn a_vlan_tells_where_a_station_is_and_goes_before_reports() {
     assert_eq!(place(&manager).as_deref(), Some("a"));
     tell(&mut manager, Some(Place::Named(label("b"))));
     assert_eq!(place(&manager).as_deref(), Some("a"), "its frames are newer than any telling");
-    // A configuration that has no VLANs goes by the last report.
+    // Without VLANs in the configuration the last report counts.
     let other = Config { access_points: access_points(false), ..config(&rates) };
     manager.handle_command(Instant::ZERO, Command::Reconfigure(other.into()));
     assert_eq!(place(&manager).as_deref(), Some("a"), "by its name it is known still");
@@ -263,8 +263,8 @@ fn a_vlan_tells_where_a_station_is_and_goes_before_reports() {
     assert_eq!((place(&manager), manager.report(Instant::ZERO).domains.len()), (None, 1));
 }
 
-/// Two stations, a fast one at access point a and a slow one at b, that upload so many full packets a second each: how many of
-/// a thousand pass in the second ten seconds.
+/// Two stations, a fast one at access point a and a slow one at b, that each upload so many full packets a second: how many in a thousand
+/// pass in the second ten seconds.
 fn limited(same: bool, per_second: [u64; 2]) -> ([u64; 2], Manager<u64>) {
     let rates = [rate(11_000), rate(2_000)];
     let limit = UplinkLimit { rule: LimitRule::Static, ..UplinkLimit::default() };
@@ -303,8 +303,8 @@ fn limited(same: bool, per_second: [u64; 2]) -> ([u64; 2], Manager<u64>) {
 }
 
 #[test]
-fn each_medium_limits_its_own_uploads() {
-    // 400 and 100 packets of 1500 bytes a second are 4.8 and 1.2 Mb/s; half of each medium's C* may pass.
+fn each_domain_limits_its_own_uploads() {
+    // 400 and 100 packets of 1500 bytes a second are 4.8 and 1.2 Mb/s; half of each domain's C* may pass.
     let (passed, manager) = limited(false, [400, 100]);
     let report = manager.report(Instant::ZERO + Span::from_secs(20));
     let limits: Vec<_> = report.domains.iter().map(|domain| domain.uplink.expect("limited").limit).collect();
@@ -315,7 +315,7 @@ fn each_medium_limits_its_own_uploads() {
     assert!(limits[1] > limits[2].mul_div(2, 1), "{limits:?}");
     let all = report.uplink.expect("limited");
     assert_eq!(all.limit, limits[1] + limits[2], "nobody is on the default one");
-    // The canary: what one does is not taken from the other's limit, which it is where they share a medium.
+    // The canary: one's traffic is not taken from the other's limit, as it is in a shared domain.
     let (alone, _) = limited(false, [400, 10]);
     assert!(close(alone[0] as f64, passed[0] as f64, 30.0), "{alone:?} {passed:?}");
     let (together, _) = limited(true, [400, 100]);
@@ -323,9 +323,9 @@ fn each_medium_limits_its_own_uploads() {
 }
 
 #[test]
-fn windows_are_steered_on_each_medium_by_itself() {
+fn windows_are_steered_in_each_domain_by_itself() {
     use evenair_manager::{ReceiverConfig, WindowLaw};
-    // Access point a has a queue of its own making; nothing stands at b.
+    // Access point a has a queue; b has none.
     let rates = [rate(11_000); 2];
     let law = WindowLaw::Target(Span::from_millis(10));
     let receiver = Some(ReceiverConfig { window: Some(law), delay: None, uploads: false });
@@ -363,7 +363,7 @@ fn windows_are_steered_on_each_medium_by_itself() {
     assert_eq!((all.window, all.flows, all.ap_queueing), (a.window, 2, a.ap_queueing));
 }
 
-/// All busy: nothing is lost, and each medium gets its packets.
+/// All are busy: nothing is lost, and each domain gets its packets.
 #[test]
 fn five_hundred_domains_of_a_hundred_stations() {
     const DOMAINS: usize = 500;
@@ -382,7 +382,7 @@ fn five_hundred_domains_of_a_hundred_stations() {
                 ip.dst = std::net::Ipv4Addr::from(0x0a00_0000 + at as u32).into();
             }
             if round == 0 {
-                // Learned by its traffic first: no more than 2048 are learned from reports.
+                // Learned by their traffic first: no more than 2048 are learned from reports.
                 let hello = PacketMeta { ingress: Port::Wlan, src: meta.dst, dst: meta.src, ip: None, ..meta.clone() };
                 manager.handle_packet(now, u64::MAX, &hello);
                 let place = Some(Place::Named(label(&format!("ap-{}", at % DOMAINS))));
@@ -420,7 +420,7 @@ fn five_hundred_domains_of_a_hundred_stations() {
 fn unconfigured(site: &Site, tuned: bool) -> (World, std::rc::Rc<std::cell::RefCell<Vec<usize>>>) {
     let channel = (0..site.rates.len()).map(|station| usize::from(station >= site.split)).collect();
     let channel = std::rc::Rc::new(std::cell::RefCell::new(channel));
-    // Where nobody tells, as many packets are under way as with the usual target at higher rates.
+    // Without reports, as many packets are in flight as with the usual target at higher rates.
     let controller = if tuned { Controller::default() } else { Controller::Queue { target: Span::from_millis(20) } };
     let config = Config { controller, ..config(&site.rates) };
     let (phy, rts) = (config.phy.clone(), config.rts_threshold);
@@ -435,7 +435,7 @@ fn unconfigured(site: &Site, tuned: bool) -> (World, std::rc::Rc<std::cell::RefC
     (world, channel)
 }
 
-/// A source tells that a station is at the radio of this number, on the channel of that number above the first.
+/// A report that a station is at the radio of this number, on the channel of that number above the first.
 fn on(station: usize, radio: usize, first_mhz: u16) -> Observation {
     let (radio, mhz) = (mac(100 + radio), first_mhz + 25 * radio as u16);
     Observation::StationAt { mac: mac(station), place: Some(Place::Tuned { radio, mhz }) }
@@ -447,7 +447,7 @@ fn names(world: &World) -> Vec<(String, usize, bool)> {
 }
 
 #[test]
-fn reported_channels_are_media() {
+fn reported_channels_are_domains() {
     let (a_alone, b_alone) = (alone(0..3), alone(3..5));
     let (mut world, channel) = unconfigured(&mixed(2, true), true);
     let got = rates_of(&mut world);
@@ -458,7 +458,7 @@ fn reported_channels_are_media() {
     let report = world.manager.report(world.now);
     assert_eq!(report.domains[2].access_points, [label(&mac(101).to_string())]);
     assert_eq!(report.stations[4].access_point, Some(label(&mac(101).to_string())));
-    // The second access point changes its channel to that of the first one: all are on one medium, and share it.
+    // The second access point changes to the channel of the first: all are in one domain, and share it.
     *channel.borrow_mut() = vec![0; 5];
     for station in 3..5 {
         let place = Place::Tuned { radio: mac(101), mhz: 2_412 };
@@ -471,7 +471,7 @@ fn reported_channels_are_media() {
     let after = world.manager.report(world.now).stations;
     let used = |at: usize| (after[at].airtime - before[at]).as_secs_f64();
     assert!([1, 3, 4].iter().all(|&at| close(used(at), used(0), 40.0)), "{:?}", [0, 1, 2, 3, 4].map(used));
-    // What the operator says goes before, whatever the channels.
+    // The configuration has precedence over channels.
     let points = vec![AccessPoint {
         domain: label("default"),
         radios: vec![evenair_manager::MacPrefix { mac: mac(100), bits: 40 }],
@@ -483,7 +483,7 @@ fn reported_channels_are_media() {
 }
 
 #[test]
-fn one_channel_is_one_medium_as_without_telling() {
+fn one_reported_channel_is_one_domain_as_without_reports() {
     let site = mixed(1, false);
     let run = |tell: bool| {
         let config = config(&site.rates);
@@ -501,7 +501,7 @@ fn one_channel_is_one_medium_as_without_telling() {
 }
 
 #[test]
-fn one_medium_is_never_taken_for_two() {
+fn one_channel_is_never_taken_for_two_domains() {
     for dcf in [false, true] {
         let mut site = mixed(1, false);
         site.dcf = dcf;
@@ -514,7 +514,7 @@ fn one_medium_is_never_taken_for_two() {
 
 /// A download of a station in the VLAN of one access point, with frames waiting; then the station sends in another's VLAN.
 #[test]
-fn a_frame_in_another_vlan_takes_no_flow_to_another_medium() {
+fn a_frame_in_another_vlan_takes_no_flow_to_another_domain() {
     let mut points = access_points(false);
     (points[0].vlans, points[1].vlans) = (vec![Vlan::from(11)], vec![Vlan::from(12)]);
     let controller = Controller::Fixed(BitRate::from_mbps(4));

@@ -1,5 +1,5 @@
-//! An access point that is faster than the standard that is configured: datagrams that nobody answers get what it carries,
-//! alone and while another station talks; and one that is of that standard keeps a short queue all the same.
+//! An access point faster than the configured standard: unacknowledged datagrams get what it carries, alone and beside a
+//! station with traffic; and one of that standard nevertheless keeps a short queue.
 
 use std::collections::VecDeque;
 
@@ -10,20 +10,20 @@ use evenair_wifi::{Phy, Standard};
 
 use crate::world::{SEGMENT, Segment, mac, packet};
 
-/// The station that gets datagrams, and the one that talks.
+/// The station that receives datagrams, and the one with other traffic.
 const UDP: usize = 0;
 const TALKER: usize = 1;
-/// From a packet's delivery until what it makes the station send is at the box.
+/// From a packet's delivery to the arrival of the station's response at the box.
 const TURN: Span = Span::from_micros(300);
 const SECOND: Span = Span::from_secs(1);
 
-/// What the other station does meanwhile.
+/// The traffic of the other station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Talk {
     Nothing,
-    /// It sends a datagram of its own that often.
+    /// It sends a datagram of its own at this interval.
     Datagrams(Span),
-    /// Two segments come for it that often, and it acknowledges the second one.
+    /// Two segments arrive for it at this interval, and it acknowledges the second one.
     Segments(Span),
     /// A connection keeps so many segments in flight.
     Bulk(u32),
@@ -36,7 +36,7 @@ enum Rates {
     Reported(i64),
 }
 
-/// One medium, which carries packets in their order.
+/// One medium, which carries packets in order.
 struct AccessPoint {
     bits_per_second: u64,
     overhead: Span,
@@ -45,12 +45,12 @@ struct AccessPoint {
 }
 
 impl AccessPoint {
-    /// Nothing but bits: as with aggregates.
+    /// Airtime only for bits, as with aggregates.
     fn fast(mbps: u64) -> Self {
         Self { bits_per_second: mbps * 1_000_000, overhead: Span::ZERO, queue: VecDeque::new(), ready: Instant::ZERO }
     }
 
-    /// As the formulas of 802.11g have it, nearly: 54 Mb/s, and what each packet takes besides.
+    /// Nearly the formulas of 802.11g: 54 Mb/s, and the overhead of each packet.
     fn of_the_standard() -> Self {
         let phy = Phy::default_for(Standard::Dot11g);
         let fastest = *Standard::Dot11g.rates().last().unwrap();
@@ -64,12 +64,12 @@ impl AccessPoint {
     }
 }
 
-/// What became of it in the seconds that count.
+/// Results of the measured seconds.
 #[derive(Debug, Default)]
 struct Got {
     udp_mbps: f64,
     tcp_mbps: f64,
-    /// How long packets were in the access point: nine of ten no longer, and the longest.
+    /// Time of packets in the access point: 90th percentile and maximum.
     p90: Span,
     longest: Span,
 }
@@ -83,7 +83,7 @@ struct Site {
     now: Instant,
     next_udp: Instant,
     next_talk: Instant,
-    /// Segments: sent, delivered, acknowledged by the station, and known to be by the sender.
+    /// Segments: sent, delivered, acknowledged by the station, known to the sender as acknowledged.
     segments: [u32; 4],
     udp_bits: u64,
     took: Vec<Span>,
@@ -144,7 +144,7 @@ impl Site {
         }
     }
 
-    /// The packet at the head of the access point's queue is through.
+    /// The packet at the head of the access point's queue has been sent.
     fn deliver(&mut self) {
         let (_, meta, since) = self.access_point.queue.pop_front().unwrap();
         if let Some((_, next, _)) = self.access_point.queue.front() {
@@ -215,7 +215,7 @@ impl Site {
         self.drain();
     }
 
-    /// Runs for so many seconds, and says what came of each of them.
+    /// Runs for so many seconds, and returns their results.
     fn run(&mut self, seconds: u64, udp_mbps: u64, rates: Rates) -> Got {
         let (udp, tcp) = (self.udp_bits, self.segments[1]);
         self.took.clear();
@@ -264,7 +264,7 @@ fn datagram(ingress: Port, station: usize, len: u64) -> PacketMeta {
 
 const MS: fn(u64) -> Span = Span::from_millis;
 
-/// What it gets in ten seconds, after so many.
+/// Results of ten seconds, after so many.
 fn after(seconds: u64, access_point: AccessPoint, talk: Talk, rates: Rates) -> Got {
     let mut site = Site::new(access_point, talk);
     site.run(seconds, 150, rates);
@@ -273,7 +273,7 @@ fn after(seconds: u64, access_point: AccessPoint, talk: Talk, rates: Rates) -> G
 
 #[test]
 fn datagrams_get_what_a_fast_access_point_carries_beside_a_connection() {
-    // Nobody has said any rate, or one that the standard does not have.
+    // No rate is reported, or one that the standard does not have.
     for rates in [Rates::Unknown, Rates::Reported(300_000)] {
         for (every, seconds) in [(5, 10), (20, 10), (100, 10), (700, 25)] {
             let got = after(seconds, AccessPoint::fast(200), Talk::Segments(MS(every)), rates);
@@ -294,7 +294,7 @@ fn a_rate_above_the_standard_is_a_reason_to_try_more_and_one_of_the_standard_is_
         let got = after(10, AccessPoint::fast(200), talk, Rates::Reported(54_000));
         assert!((26.0..29.0).contains(&got.udp_mbps), "{talk:?}: {got:?}");
     }
-    // No more than is said, where somebody else is heard: 65 Mb/s are 1.2 times 54.
+    // No more than reported, if another station is heard: 65 Mb/s are 1.2 times 54.
     let got = after(10, AccessPoint::fast(200), Talk::Datagrams(MS(20)), Rates::Reported(65_000));
     assert!((30.0..36.0).contains(&got.udp_mbps), "{got:?}");
 }
@@ -312,11 +312,11 @@ fn a_station_that_is_faster_than_the_standard_is_charged_at_its_highest_rate() {
 }
 
 #[test]
-fn an_access_point_of_the_standard_keeps_its_short_queue_and_is_not_taken_for_a_slower_one() {
+fn an_access_point_of_the_standard_keeps_a_short_queue_and_is_not_taken_for_slower() {
     for rates in [Rates::Unknown, Rates::Reported(54_000), Rates::Reported(300_000)] {
         for (every, p90, longest) in [(5, 5, 6), (20, 7, 20), (100, 7, 35), (700, 110, 170)] {
             let got = after(20, AccessPoint::of_the_standard(), Talk::Segments(MS(every)), rates);
-            // It carries 30.5 in all.
+            // It carries 30.5 Mb/s in total.
             assert!(got.udp_mbps + got.tcp_mbps > 27.0, "{rates:?}, every {every} ms: {got:?}");
             assert!(got.p90 < MS(p90) && got.longest < MS(longest), "{rates:?}, every {every} ms: {got:?}");
         }

@@ -1,7 +1,7 @@
 //! Floods of one station, or of the wire, cost the established traffic of others next to nothing.
 //!
-//! The medium serves frames of the access point one at a time, each for its airtime at 54 Mb/s; what stations send does not
-//! contend with them, so that whatever is lost or late is the manager's doing.
+//! The medium serves frames of the access point one at a time, each for its airtime at 54 Mb/s; frames of stations do not contend with
+//! them, so that any loss or delay is caused by the manager.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -14,10 +14,10 @@ use evenair_wifi::{Phy, Standard};
 use crate::world::{Segment, mac, packet};
 
 const SECONDS: u64 = 4;
-/// Packets in a second of the flow that is established, and of a flood.
+/// Packets a second of the established flow, and of a flood.
 const ESTABLISHED: u64 = 500;
 const FLOOD: u64 = 30_000;
-/// The first second is not looked at.
+/// The first second is not measured.
 const WARM_UP: u64 = 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +27,7 @@ enum Flood {
     Syn,
     /// Hosts on the wire open connections to all stations, that of the established flow among them.
     SynFromWire,
-    /// A host on the wire sends to addresses that nobody has.
+    /// A host on the wire sends to unused addresses.
     MadeUp,
     /// A host on the wire sends control packets of full size to a station.
     Control,
@@ -47,7 +47,7 @@ enum Flood {
 struct Became {
     sent: usize,
     delays: Vec<Span>,
-    /// Airtime that the flood took.
+    /// Airtime of the flood.
     carried: Span,
 }
 
@@ -111,7 +111,7 @@ fn attack(flood: Flood, number: u64) -> Option<PacketMeta> {
     }
 }
 
-/// How a host answers a SYN to a port that is closed (RFC 9293, 3.5.2).
+/// Reply of a host to a SYN for a closed port (RFC 9293, 3.5.2).
 fn reset(syn: &PacketMeta) -> PacketMeta {
     let mut meta = PacketMeta { ingress: Port::Wlan, src: syn.dst, dst: syn.src, ..syn.clone() };
     let ip = meta.ip.as_mut().unwrap();
@@ -143,7 +143,7 @@ fn run(flood: Flood) -> Became {
     let mut came = vec![Instant::ZERO; (SECONDS * ESTABLISHED) as usize];
     let (mut delays, mut sent, mut attacked) = (Vec::new(), 0, 0);
     let mut carried = Span::ZERO;
-    // A step is as long as a packet of the flood is from the next.
+    // A step is the interval between packets of the flood.
     for step in 0..SECONDS * FLOOD {
         let now = Instant::ZERO + Span::from_nanos(step * 1_000_000_000 / FLOOD);
         while let Some(&(at, number)) = air.front().filter(|(at, _)| *at <= now) {
@@ -160,7 +160,7 @@ fn run(flood: Flood) -> Became {
         if step % (FLOOD / ESTABLISHED) == 0 {
             let number = step / (FLOOD / ESTABLISHED);
             came[number as usize] = now;
-            // Those under way at the end are not counted.
+            // Packets in flight at the end do not count.
             sent += usize::from(step >= WARM_UP * FLOOD);
             manager.handle_packet(now, number, &established(Port::Wire));
         }
@@ -192,7 +192,7 @@ fn run(flood: Flood) -> Became {
     Became { sent, delays, carried }
 }
 
-/// Numbers of the flood's packets begin here; those of the established flow are smaller. Of answers, which leave by the wire.
+/// First number of the flood's packets, beyond those of the established flow; number of replies, which leave by the wire.
 const ATTACK: u64 = 1_000_000;
 const ANSWER: u64 = 0;
 
@@ -222,8 +222,8 @@ fn a_flood_costs_the_established_flow_of_another_station_next_to_nothing() {
     }
 }
 
-/// Packets of the first station's download released in two seconds beside datagrams from the WLAN under this station's MAC address
-/// and this IP address.
+/// Packets of the first station's download that are released in two seconds, beside datagrams from the WLAN under this station's MAC
+/// address and this IP address.
 fn released_beside(attacker: usize, address: [u8; 4]) -> u64 {
     let phy = Phy::default_for(Standard::Dot11g);
     let rate = *phy.standard().rates().last().expect("a standard has rates");

@@ -1,8 +1,8 @@
-//! The packet path of a box without its kernel: bytes of Ethernet frames are parsed, cut into segments where they are
-//! super-packets, handed to a manager in virtual time, changed as it says, and joined again. Whatever the bytes are, each frame
-//! that goes in comes out once or is dropped with a reason, and leaves as it came but for the changes.
+//! The packet path of a box without its kernel: bytes of Ethernet frames are parsed, super-packets are cut into segments, a manager
+//! handles them in virtual time, edits are applied, and segments are joined again. For any bytes, each frame that goes in comes out once
+//! or is dropped with a reason, and leaves unchanged except for the edits.
 //!
-//! `fuzz/fuzz_targets/frames.rs` drives the same with bytes that libFuzzer makes.
+//! `fuzz/fuzz_targets/frames.rs` does the same with bytes from libFuzzer.
 
 use std::collections::BTreeMap;
 
@@ -16,18 +16,18 @@ use evenair_sched::{CodelQueueConfig, Config as Discipline, FqCodelConfig};
 use evenair_units::{BitRate, Dbm, Instant, Limit, Span};
 use evenair_wifi::adwiser_80211b;
 
-/// Deadlines that are met in one step: there is one a second at least, and one for each packet that is released.
+/// Deadlines met in one step, at most: there is one a second at least, and one for each released packet.
 const MOST_DEADLINES: usize = 20_000;
-/// Room for a segment.
+/// Buffer size of a segment, in bytes.
 const LONGEST: usize = 2048;
 
-/// What became of a session's frames.
+/// Counts of a session's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub handed_in: u64,
     pub released: u64,
     pub dropped: u64,
-    /// Among the released: changed on the way.
+    /// Released frames that were changed.
     pub edited: u64,
     /// Segments that super-packets were cut into.
     pub segments: u64,
@@ -37,7 +37,7 @@ pub struct Tally {
     pub most_held: u64,
 }
 
-/// Ways to manage that differ in what they do to packets.
+/// Configurations that differ in what they do to packets.
 pub fn config(which: u8) -> Config {
     let base = Config { drain_limit: Span::from_millis(100), ..Config::new(adwiser_80211b()) };
     let codel = CodelQueueConfig { ecn: true, ..CodelQueueConfig::default() };
@@ -86,10 +86,10 @@ pub fn config(which: u8) -> Config {
     }
 }
 
-/// Plays a session that these bytes describe; every sequence of bytes describes one.
+/// Plays the session that these bytes describe; every sequence of bytes describes one.
 ///
 /// # Panics
-/// Something is lost, doubled, or changed otherwise than the manager said.
+/// A frame is lost, doubled, or changed otherwise than by the edits.
 pub fn drive(config: Config, bytes: &[u8]) -> Tally {
     let mut session = Session::new(config);
     let mut input = Input(bytes);
@@ -100,7 +100,7 @@ pub fn drive(config: Config, bytes: &[u8]) -> Tally {
     session.end()
 }
 
-/// Bytes from which decisions are drawn; zeros once there are none left.
+/// Bytes from which decisions are drawn; zeros at the end.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -123,7 +123,7 @@ struct Session {
     manager: Manager<u64>,
     now: Instant,
     next: u64,
-    /// The frames that the manager has.
+    /// The frames held by the manager.
     inside: BTreeMap<u64, (PacketMeta, Vec<u8>)>,
     tally: Tally,
 }
@@ -228,7 +228,7 @@ impl Session {
         }
         self.tally.segments += cut.len() as u64;
         self.tally.joined += joined_again(&cut);
-        // A header for every byte would be too many for a session.
+        // A frame for every byte would be too many for a session.
         cut.into_iter().take(100).for_each(|segment| self.hand_in(port, segment));
     }
 
@@ -266,7 +266,7 @@ impl Session {
     }
 }
 
-/// Joins segments of one super-packet, each run of them that can be, and cuts them again: they are the same. How many.
+/// Joins segments of one super-packet, as far as possible, and cuts them again: they must be the same. Returns how many were joined.
 fn joined_again(segments: &[Vec<u8>]) -> u64 {
     let (mut at, mut joined_in_all) = (0, 0);
     while let Some(first) = segments.get(at) {
@@ -294,7 +294,7 @@ fn joined_again(segments: &[Vec<u8>]) -> u64 {
     joined_in_all
 }
 
-/// Applies changes and checks that nothing else has changed. Whether something has.
+/// Applies edits and checks that nothing else has changed. Returns whether the frame has changed.
 fn changes_as_said(meta: &PacketMeta, mut frame: Vec<u8>, edits: Edits) -> bool {
     let before = frame.clone();
     edits.apply(&mut frame);

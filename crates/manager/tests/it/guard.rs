@@ -1,4 +1,4 @@
-//! The guard against harm, from what the bridge carries to the bypass.
+//! The harm guard, from the throughput of the bridge to the bypass.
 
 use evenair_manager::{
     Command, Config, Event, GuardState, GuardStep, Manager, Mode, Observation, Output, StationConfig,
@@ -12,18 +12,18 @@ use crate::world::{Segment, config, mac, packet, rate};
 
 const PACKET: Span = Span::from_millis(2);
 const LEN: Bytes = Bytes(1_440);
-/// The station replies to every so many datagrams that it receives, as QUIC does at most.
+/// Received datagrams for each reply of the station, the most with QUIC.
 const REPLY_EVERY: u64 = 10;
 
-/// A stream to a station whose replies say nothing of single packets, and that the operator has said to be at 1 Mb/s:
-/// 5.8 Mb/s. The medium carries it all.
+/// A stream of 5.8 Mb/s to a station whose replies do not confirm single packets, and that is configured at 1 Mb/s. The medium carries it
+/// all.
 struct Stream {
     manager: Manager<u64>,
     recorder: Recorder,
     log: DecisionLog,
     now: Instant,
     sent: u64,
-    /// Datagrams that have gone to the station, and that it has not replied to.
+    /// Datagrams that have reached the station without a reply yet.
     released: u64,
     unreplied: u64,
     steps: Vec<(Instant, GuardStep)>,
@@ -81,7 +81,7 @@ impl Stream {
         self.drain();
     }
 
-    /// Meets the manager's deadlines up to then.
+    /// Meets the manager's deadlines up to this instant.
     fn wait(&mut self, until: Instant) {
         while let Some((at, _)) = self.manager.poll_deadline().filter(|(at, _)| *at <= until) {
             self.now = self.now.max(at);
@@ -111,12 +111,12 @@ impl Stream {
         }
     }
 
-    /// The stream goes through the manager for so long, or until it has bypassed itself.
+    /// The stream goes through the manager for this time, or until it has bypassed itself.
     fn cross(&mut self, span: Span) {
         self.cross_at(PACKET, span);
     }
 
-    /// The same with so much time between two packets.
+    /// The same with this time between two packets.
     fn cross_at(&mut self, between: Span, span: Span) {
         let end = self.now + span;
         while self.now < end && self.manager.mode() != Mode::Bypassed {
@@ -126,7 +126,7 @@ impl Stream {
         }
     }
 
-    /// The last step, and when the next trial is to come.
+    /// The last step, and the time of the next trial.
     fn last(&self) -> (Option<GuardStep>, Option<Span>) {
         let next = self.manager.report_totals(self.now).guard.next_try;
         (self.steps.last().map(|(_, step)| *step), next.map(|next| next.saturating_since(self.now)))
@@ -160,14 +160,14 @@ fn a_box_that_carries_next_to_nothing_bypasses_itself_within_five_seconds() {
     assert_eq!((guard.state, guard.bypasses, guard.steps), (GuardState::Bypassed, 1, steps.len() as u64));
     let stream_rate = BitRate::from_bits_over(LEN.bits(), PACKET);
     assert!(guard.before.as_bps() * 10 > stream_rate.as_bps() * 9, "{guard:?}");
-    // What is carried now, the copies say.
+    // Present throughput is that of the copies.
     stream.bridge(8);
     let guard = stream.manager.report_totals(stream.now).guard;
     assert!(guard.now.as_bps() * 10 > stream_rate.as_bps() * 9 && guard.state == GuardState::Bypassed, "{guard:?}");
-    // The same is not the guard's doing once an operator has commanded it, and what was counted is still there.
+    // A bypass by command does not count as the guard's, and its counts remain.
     stream.command(Command::Bypass);
     assert_eq!((stream.state(), stream.manager.report_totals(stream.now).guard.bypasses), (GuardState::Watching, 1));
-    // All of it follows from the recording.
+    // All of it is reproduced from the recording.
     let (replayed, end) = replay(&stream.recorder.take()).expect("a recording");
     assert_eq!((end, replayed.as_bytes()), (Ok(()), stream.log.as_bytes()));
 }
@@ -186,8 +186,7 @@ const fn minutes(minutes: u64) -> Span {
     Span::from_secs(60 * minutes)
 }
 
-/// A bypassed box that the guard has had for so many trials, each of which has failed. Until a minute before a trial the bridge
-/// carries one packet of 25.
+/// A bypassed box after so many failed trials of the guard. Until a minute before a trial the bridge carries one packet of 25.
 fn after_failed_trials(between: Span, trials: usize) -> Stream {
     let mut stream = Stream::new();
     stream.bridge_at(between, 8);
@@ -209,7 +208,7 @@ fn after_failed_trials(between: Span, trials: usize) -> Stream {
 }
 
 #[test]
-fn after_a_bypass_by_the_guard_it_tries_again_and_more_and_more_seldom() {
+fn after_a_bypass_by_the_guard_it_tries_again_ever_more_rarely() {
     for (trials, pause) in [(0, minutes(1)), (1, minutes(10)), (2, minutes(60)), (3, minutes(60))] {
         let mut stream = after_failed_trials(PACKET, trials);
         let (step, next) = stream.last();
@@ -222,7 +221,7 @@ fn after_a_bypass_by_the_guard_it_tries_again_and_more_and_more_seldom() {
     }
 }
 
-/// What was wrong is set right: the rate of the station.
+/// The fault is fixed: the configured rate.
 #[test]
 fn a_trial_that_succeeds_leaves_the_box_inserted() {
     let between = Span::from_millis(4);
@@ -246,22 +245,22 @@ fn an_operator_ends_the_trials() {
     stream.command(Command::Bypass);
     stream.bridge_at(PACKET * 25, 2 * 4_000);
     assert_eq!((stream.manager.mode(), stream.last()), (Mode::Bypassed, (Some(GuardStep::Bypassed), None)));
-    // Inserted by an operator, it is bypassed for a minute again.
+    // Inserted by an operator, it stays bypassed for a minute again.
     let mut stream = after_failed_trials(PACKET, 2);
     stream.command(Command::Insert);
     assert_eq!((stream.state(), stream.last().1), (GuardState::Watching, None));
     stream.cross(Span::from_secs(30));
     assert_eq!((stream.manager.mode(), stream.state()), (Mode::Bypassed, GuardState::Bypassed));
     assert!(stream.last().1.is_some_and(|next| next <= minutes(1)), "{:?}", stream.last());
-    // So is a trial under way.
+    // So does a running trial.
     stream.bridge(2 * 60 + 4);
     assert_eq!(stream.state(), GuardState::Trying);
     stream.command(Command::Insert);
     assert_eq!((stream.manager.mode(), stream.state()), (Mode::Inserted, GuardState::Watching));
 }
 
-/// A box that paces at a little less than half, since the operator has said that the station is at 12 Mb/s. When the guard
-/// compared with byte counts of the port it had bypassed such a box after 14 s.
+/// A box that paces at a little less than half, since the station is configured at 12 Mb/s. When the guard compared byte counts of the
+/// port, it bypassed such a box after 14 s.
 #[test]
 fn a_box_that_paces_at_half_bypasses_itself_within_fourteen_seconds() {
     let between = Span::from_micros(600);

@@ -1,5 +1,5 @@
-//! The guard against harm beside a flood of three times what the cell carries, which the access point drops: in virtual
-//! time, with an access point of 300 packets that carries 27 Mb/s, and two stations that download by TCP (NewReno).
+//! The harm guard beside a flood of three times the capacity, which the access point drops: in virtual time, with an
+//! access point of 300 packets that carries 27 Mb/s, and two stations that download by TCP (NewReno).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use evenair_wifi::{Phy, Standard};
 
 use crate::world::{HEADER, SEGMENT, Segment, packet};
 
-/// Of a packet of full size: 27 Mb/s.
+/// Time of a packet of full size: 27 Mb/s.
 const SERVICE: Span = Span::from_micros(444);
 /// Packets in the access point.
 const AP_QUEUE: usize = 300;
@@ -21,15 +21,15 @@ const HONEST: usize = 2;
 /// The station of the flood.
 const FLOODED: usize = HONEST;
 
-/// What the flood consists of.
+/// The packets of the flood.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flood {
     None,
-    /// Datagrams that nothing answers.
+    /// Datagrams without replies.
     Datagrams,
-    /// Datagrams, to one of a hundred of which the station replies.
+    /// Datagrams with a reply of the station to one in a hundred.
     Replies,
-    /// Segments of a made-up connection, which its station acknowledges as they leave their sender.
+    /// Segments of a made-up connection, which its station acknowledges as soon as they are sent.
     ForgedAcks,
 }
 
@@ -41,9 +41,9 @@ struct Download {
     cwnd: f64,
     ssthresh: f64,
     duplicates: u32,
-    /// In recovery until this is acknowledged.
+    /// In recovery until this segment is acknowledged.
     recover: Option<u32>,
-    /// When it begins again with what is not acknowledged.
+    /// When it restarts from the first unacknowledged segment.
     timeout: Instant,
     /// The receiver's side.
     received: u32,
@@ -62,7 +62,7 @@ struct Cell {
     served_at: Instant,
     downloads: Vec<Download>,
     steps: Vec<(Instant, GuardStep)>,
-    /// Packets that have reached each station.
+    /// Packets delivered to each station.
     delivered: [u64; HONEST + 1],
 }
 
@@ -103,7 +103,7 @@ impl Cell {
         self.packets.insert(number, meta);
     }
 
-    /// What the manager lets go. While it is bypassed these are copies of what the bridge carries all the same.
+    /// Handles the manager's outputs. While it is bypassed these are copies of packets that the bridge carries anyway.
     fn drain(&mut self) {
         while let Some(output) = self.manager.poll_output() {
             match output {
@@ -172,7 +172,7 @@ impl Cell {
         }
     }
 
-    /// The first packet of the access point's queue has reached its station.
+    /// The first packet of the access point's queue reaches its station.
     fn serve(&mut self) {
         let number = self.access_point.pop_front().expect("it serves a packet");
         self.served_at = if self.access_point.is_empty() { Instant::MAX } else { self.now + SERVICE };
@@ -209,7 +209,7 @@ impl Cell {
         self.send(packet(Port::Wire, station, 0, Segment::new(TcpFlags::ACK, seq * SEGMENT as u32, 1, SEGMENT)));
     }
 
-    /// An ACK has reached a sender of a download.
+    /// An ACK reaches the sender of a download.
     fn acknowledged(&mut self, meta: &PacketMeta) {
         let station = usize::from(meta.src.0[5]);
         let Some(tcp) = meta.tcp().filter(|_| station != FLOODED) else { return };
@@ -243,8 +243,8 @@ fn as_datagram(meta: &mut PacketMeta, src_port: u16, dst_port: u16) {
     ip.total_len = ip.total_len.max(Bytes(HEADER));
 }
 
-/// Bypassed for six seconds, then inserted for ten minutes, with the flood all the time. What each station gets in the end,
-/// in parts of an equal share.
+/// Bypassed for six seconds, then inserted for ten minutes, with the flood all the time. Returns the final throughput of
+/// each station, relative to an equal share.
 fn insert_beside(flood: Flood) -> Vec<f64> {
     let mut cell = Cell::new(flood);
     let before = cell.run(Span::from_secs(6));
@@ -260,21 +260,21 @@ fn insert_beside(flood: Flood) -> Vec<f64> {
 }
 
 #[test]
-fn a_flood_that_the_access_point_drops_does_not_switch_the_box_off() {
+fn a_flood_dropped_by_the_access_point_does_not_bypass_the_box() {
     let shares = insert_beside(Flood::Datagrams);
     assert!(shares[..HONEST].iter().all(|share| *share >= 0.9), "{shares:.2?}");
 }
 
 #[test]
-fn nor_does_one_with_a_stray_reply() {
+fn a_flood_with_stray_replies_does_not_bypass_the_box() {
     let shares = insert_beside(Flood::Replies);
     assert!(shares[..HONEST].iter().all(|share| *share >= 0.9), "{shares:.2?}");
 }
 
-/// The controller takes such ACKs for completions, as long as they come after the release, and keeps nothing back: the
-/// downloads get no more than without the box. The guard leaves that alone.
+/// The controller takes such ACKs for completions, if they come after the release, and holds nothing back: the downloads
+/// get no more than without the box. The guard does not act on that.
 #[test]
-fn acks_for_what_was_not_received_do_not_switch_the_box_off() {
+fn acks_for_undelivered_segments_do_not_bypass_the_box() {
     let shares = insert_beside(Flood::ForgedAcks);
     println!("{shares:.2?}");
 }

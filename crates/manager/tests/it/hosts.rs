@@ -1,4 +1,4 @@
-//! Many hosts behind one MAC address: a router's, or a mesh node's.
+//! Many hosts behind one MAC address: that of a router or a mesh node.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +8,7 @@ use evenair_units::{BitRate, Instant, Span};
 
 use crate::world::{Segment, close, config, packet, rate};
 
-/// Packets that each connection has waiting.
+/// Packets of each connection that wait.
 const WAITING: u64 = 8;
 const SPAN: Span = Span::from_secs(20);
 
@@ -31,7 +31,7 @@ fn data(number: usize, connection: Connection, sequence: u64) -> PacketMeta {
     meta
 }
 
-/// The packets that each connection gets, while all of them always have some waiting.
+/// Packets released of each connection, while all of them always have some waiting.
 fn shares(levels: Vec<Level>, connections: &[Connection]) -> Vec<f64> {
     let rates = [rate(11_000), rate(11_000)];
     let controller = Controller::Fixed(BitRate::from_mbps(4));
@@ -63,7 +63,7 @@ fn shares(levels: Vec<Level>, connections: &[Connection]) -> Vec<f64> {
 #[test]
 fn hosts_of_a_station_share_alike_whatever_connections_they_have() {
     let far = IpAddr::from(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 3));
-    // Behind the first station's address: a host with one connection, one with four, one with eight, by IPv6. And a station.
+    // Behind the first station's address: a host with one connection, one with four, one with eight, by IPv6. And another station.
     let groups = [(0, v4(1), 1), (0, v4(2), 4), (0, far, 8), (1, v4(9), 1)];
     let of_group = |&(station, address, count): &(usize, IpAddr, usize)| vec![Connection { station, address }; count];
     let connections: Vec<Connection> = groups.iter().flat_map(of_group).collect();
@@ -78,7 +78,7 @@ fn hosts_of_a_station_share_alike_whatever_connections_they_have() {
     for (got, expected) in fair.into_iter().zip([1.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0, 0.5]) {
         assert!(close(got, expected, 20.0), "{fair:?}");
     }
-    // Without that level, who opens more connections gets more of what the station gets.
+    // Without that level, a host with more connections gets more of its station's share.
     let by_connection = sums(vec![station, Level::Flow]);
     for (got, expected) in by_connection.into_iter().zip([0.5 / 13.0, 2.0 / 13.0, 4.0 / 13.0, 0.5]) {
         assert!(close(got, expected, 20.0), "{by_connection:?}");

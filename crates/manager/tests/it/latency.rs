@@ -1,4 +1,4 @@
-//! Shown latencies beside those of every packet, which the simulated hosts and their medium record.
+//! Reported latencies compared with those of every packet, as recorded by the simulated hosts and their medium.
 
 use evenair_manager::{Command, Latency, Leg, StationReport};
 use evenair_units::Span;
@@ -15,7 +15,7 @@ fn percentile(trips: &mut [Span], percent: usize) -> f64 {
     trips[(trips.len() * percent).div_ceil(100) - 1].as_secs_f64()
 }
 
-/// The medium's times: a slow and a fast station with a download each, and a fast one that uploads.
+/// Times on the WLAN: a slow and a fast station with a download each, and a fast one that uploads.
 #[test]
 fn percentiles_of_the_wlan_are_those_of_all_packets() {
     let rates = [rate(1_000), rate(11_000), rate(11_000)];

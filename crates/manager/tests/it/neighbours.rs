@@ -1,4 +1,4 @@
-//! What ARP, neighbour discovery and DHCP tell of stations: real frames, as a box reads them.
+//! Knowledge of stations from ARP, neighbour discovery and DHCP, with real frames as a box reads them.
 
 use core::net::IpAddr;
 
@@ -130,11 +130,11 @@ fn a_station_is_known_by_all_its_addresses_and_its_name() {
     let phone = net.station(PHONE).expect("it was seen");
     assert_eq!((phone.name.as_deref(), phone.random_mac), (Some("Anns-phone"), true));
     assert_eq!(net.addresses(PHONE), ["2001:db8::11", "fe80::11", "10.0.0.7"]);
-    // A quiet one, which only answers ARP.
+    // A quiet station, which only answers ARP.
     net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 8]);
     let laptop = net.station(LAPTOP).expect("it was seen");
     assert_eq!((laptop.addresses.len(), laptop.name, laptop.random_mac), (1, None, false));
-    // A grant to somebody on the wired side makes no station.
+    // A grant to a wired host makes no station.
     net.dhcp(Port::Wire, MacAddr([0, 1, 2, 3, 4, 5]), [10, 0, 0, 9], "printer");
     assert_eq!(net.manager.report(net.now).stations.len(), 2);
     assert_eq!(net.contested(), []);
@@ -142,11 +142,11 @@ fn a_station_is_known_by_all_its_addresses_and_its_name() {
 }
 
 #[test]
-fn nobody_gets_the_address_of_one_who_is_there() {
+fn a_present_host_keeps_its_address() {
     let mut net = Net::new();
     net.arp(Port::Wire, GATEWAY, [10, 0, 0, 1]);
     net.arp(Port::Wlan, PHONE, [10, 0, 0, 7]);
-    // The laptop answers for both, as a man in the middle does, and sends in the phone's name.
+    // The laptop answers for both addresses, as a man in the middle does, and uses the phone's name.
     (0..5).for_each(|_| {
         net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 1]);
         net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 7]);
@@ -158,21 +158,21 @@ fn nobody_gets_the_address_of_one_who_is_there() {
     assert_eq!(net.addresses(PHONE), ["10.0.0.7"]);
     assert_eq!(net.addresses(LAPTOP), Vec::<String>::new());
     assert_eq!(net.manager.counters()[Counter::AddressesContested], 2);
-    // It goes on a minute later.
+    // It continues a minute later.
     net.wait(61);
     net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 7]);
     assert_eq!(net.contested().len(), 3);
-    // A frame in which one says that another's address belongs to a third tells nothing.
+    // A frame in which a host assigns another's address to a third one has no effect.
     let body = [&[0, 1, 8, 0, 6, 4, 0, 2][..], &GATEWAY.0, &[10, 0, 0, 9], &ALL.0, &[10, 0, 0, 9]].concat();
     net.frame(Port::Wlan, Macs { src: LAPTOP, dst: ALL }, 0x0806, &body);
     assert_eq!((net.contested().len(), net.addresses(LAPTOP).len()), (3, 0));
-    // And a rogue server on the WLAN grants nothing.
+    // A rogue server on the WLAN grants nothing.
     net.dhcp(Port::Wlan, PHONE, [10, 0, 0, 66], "stolen");
     assert_eq!(net.station(PHONE).expect("it is there").name, None);
 }
 
 #[test]
-fn an_address_changes_hands_when_its_server_says_so_or_its_holder_has_gone() {
+fn an_address_changes_hands_by_a_grant_or_after_its_holder_has_gone() {
     let mut net = Net::new();
     net.arp(Port::Wlan, PHONE, [10, 0, 0, 7]);
     net.arp(Port::Wlan, LAPTOP, [10, 0, 0, 8]);
@@ -185,7 +185,7 @@ fn an_address_changes_hands_when_its_server_says_so_or_its_holder_has_gone() {
 }
 
 #[test]
-fn addresses_are_bounded_and_those_that_are_not_used_are_forgotten() {
+fn addresses_are_bounded_and_unused_ones_are_forgotten() {
     let mut net = Net::new();
     for number in 0..=u16::MAX {
         let [high, low] = number.to_be_bytes();
@@ -194,7 +194,7 @@ fn addresses_are_bounded_and_those_that_are_not_used_are_forgotten() {
     assert_eq!(net.addresses(LAPTOP).len(), 8, "whoever makes them up has some of them");
     net.arp(Port::Wlan, PHONE, [10, 7, 0, 1]);
     assert_eq!((net.addresses(PHONE).len(), net.contested().len()), (1, 0), "the others are free");
-    // One that goes on under another address keeps that alone.
+    // A station that continues with another address keeps only that.
     for _ in 0..5 {
         net.wait(200);
         net.arp(Port::Wlan, LAPTOP, [10, 8, 0, 1]);

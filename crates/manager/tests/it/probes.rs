@@ -1,4 +1,4 @@
-//! Probes of stations whose traffic tells nothing of the access point's queue: when, whom, and what the answers are worth.
+//! Probes of stations whose traffic shows no completions: when they are sent, to whom, and the effect of replies.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -11,19 +11,19 @@ use crate::world::{Segment, config, mac, packet, rate};
 
 const BOX: MacAddr = MacAddr([2, 0, 0, 0, 8, 1]);
 const STATIONS: usize = 3;
-/// The stations' rate is said to be 11 Mb/s, at which a packet takes twice as long.
+/// Medium time of a packet. The configured rate, 11 Mb/s, would take twice as long.
 const EACH: Span = Span::from_micros(1_000);
 const ANSWER: Span = Span::from_micros(300);
-/// Where the access point holds so much, less comes.
+/// Packets in the access point from which on the load is reduced.
 const BUFFER: usize = 500;
 const STEP: Span = Span::from_micros(100);
 
 /// What the access point does with a probe.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Point {
-    /// It waits in the queue of all.
+    /// Queues it with all other packets.
     Fifo,
-    /// It is answered in the station's place.
+    /// Answers it in the station's place.
     Proxy,
     /// Nobody answers.
     Silent,
@@ -35,18 +35,18 @@ enum Item {
     Probe(usize),
 }
 
-/// A box with datagrams for some stations, more than the medium carries.
+/// A box with more datagrams for some stations than the medium carries.
 struct Site {
     manager: Manager<u64>,
     point: Point,
     now: Instant,
     queue: VecDeque<Item>,
     free_at: Instant,
-    /// Answers on their way to the box.
+    /// Replies on their way to the box.
     answers: VecDeque<(Instant, usize)>,
     /// When each probe was sent, and to which station.
     probes: Vec<(Instant, usize)>,
-    /// In the time that was looked at: the longest queue, and how many packets left.
+    /// Longest queue, and packets that left, in the measured time.
     longest: usize,
     left: u64,
     forwarded: u64,
@@ -59,7 +59,7 @@ fn datagram(ingress: Port, station: usize) -> PacketMeta {
     meta
 }
 
-/// What a station says of its address, to the box.
+/// A station's announcement of its address.
 fn answer(station: usize) -> PacketMeta {
     let mut meta = packet(Port::Wlan, station, 0, Segment::new(TcpFlags::ACK, 1, 1, 0));
     let address = meta.ip.take().expect("it is of IP").src;
@@ -97,7 +97,7 @@ impl Site {
         self.manager.counters()
     }
 
-    /// So long, with datagrams for these stations waiting all the time.
+    /// Runs for this time, with datagrams for these stations always waiting.
     fn run(&mut self, time: Span, stations: &[usize]) {
         (self.longest, self.left, self.forwarded) = (0, 0, 0);
         let end = self.now + time;
@@ -168,7 +168,7 @@ fn probes(most_per_second: u32) -> ProbeConfig {
 }
 
 #[test]
-fn a_queue_of_all_stations_is_kept_short_and_full_by_the_answers() {
+fn replies_keep_a_common_queue_short_and_never_empty() {
     let mut site = Site::new(Point::Fifo, probes(25));
     site.run(Span::from_secs(3), &[0, 1, 2]);
     let (began, answers) = (site.now, site.counters().probe_answers);
@@ -186,13 +186,13 @@ fn a_queue_of_all_stations_is_kept_short_and_full_by_the_answers() {
 }
 
 #[test]
-fn no_more_are_sent_than_may_be() {
+fn no_more_probes_are_sent_than_configured() {
     for most in [1, 5, 50, 100] {
         let mut site = Site::new(Point::Fifo, probes(most));
         site.run(Span::from_secs(2), &[0, 1, 2]);
         let began = site.now;
         site.run(Span::from_secs(4), &[0, 1, 2]);
-        // Each measurement of the lag has one more.
+        // Each measurement of the lag adds one.
         let sent = site.probes_since(began);
         assert!(sent <= most as usize * 4 + 4, "{sent} with {most} a second");
         assert!(sent as u32 >= most * 2, "{sent} with {most} a second");
@@ -200,12 +200,12 @@ fn no_more_are_sent_than_may_be() {
 }
 
 #[test]
-fn an_access_point_that_answers_in_the_stations_place_is_not_believed() {
+fn replies_of_the_access_point_in_the_stations_place_are_not_trusted() {
     let mut site = Site::new(Point::Proxy, probes(25));
     site.run(Span::from_secs(6), &[0, 1, 2]);
     let (began, sent) = (site.now, site.probes.len());
     assert!((8..=60).contains(&sent), "{sent} until it is clear");
-    // Nor is what fills the access point meanwhile there for long, since rates are said.
+    // Nor does the queue that has formed meanwhile last long, since rates are known.
     site.run(Span::from_secs(10), &[0, 1, 2]);
     site.run(Span::from_secs(40), &[0, 1, 2]);
     assert_eq!(site.probes_since(began), 0);
@@ -216,7 +216,7 @@ fn an_access_point_that_answers_in_the_stations_place_is_not_believed() {
 }
 
 #[test]
-fn stations_that_do_not_answer_are_left_alone_and_hold_nothing_up() {
+fn stations_that_do_not_reply_are_spared_and_delay_nothing() {
     let mut site = Site::new(Point::Silent, probes(25));
     site.run(Span::from_secs(5), &[0, 1, 2]);
     assert_eq!(site.probes.len(), 3 * STATIONS);
@@ -227,7 +227,7 @@ fn stations_that_do_not_answer_are_left_alone_and_hold_nothing_up() {
 }
 
 #[test]
-fn none_are_sent_where_nothing_is_held_and_none_to_stations_that_were_never_heard() {
+fn no_probes_without_holding_packets_and_none_to_unheard_stations() {
     let mut site = Site::new(Point::Fifo, probes(25));
     site.run(Span::from_secs(1), &[5]);
     assert_eq!(site.probes.len(), 0, "nobody has heard it");
@@ -243,7 +243,7 @@ fn none_are_sent_where_nothing_is_held_and_none_to_stations_that_were_never_hear
 }
 
 #[test]
-fn what_nobody_asked_for_is_forwarded() {
+fn an_unrequested_reply_is_forwarded() {
     let mut site = Site::new(Point::Silent, probes(25));
     let released = |site: &mut Site, meta: &PacketMeta| {
         site.drain();

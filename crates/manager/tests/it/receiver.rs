@@ -1,4 +1,5 @@
-//! Control at the receiver, through the manager: whose windows are lowered, which ACKs wait, and that nothing passes them.
+//! Receiver control through the manager: which windows are lowered, which ACKs are held, and that no packet overtakes
+//! them.
 
 use evenair_manager::{
     Command, Config, Controller, Counter, DelayLaw, Manager, Mode, Output, Reason, ReceiverConfig, WindowLaw,
@@ -25,7 +26,7 @@ fn with(receiver: ReceiverConfig) -> Config {
     Config { controller: Controller::None, receiver: Some(receiver), ..config(&[rate(11_000); 2]) }
 }
 
-/// Inserted.
+/// An inserted manager.
 fn manager(config: Config) -> Manager<u64> {
     let mut manager = Manager::new(config, Instant::ZERO);
     manager.handle_command(Instant::ZERO, Command::Insert);
@@ -33,7 +34,7 @@ fn manager(config: Config) -> Manager<u64> {
     manager
 }
 
-/// What has left, with its window where it was lowered.
+/// Released packets, with their windows where lowered.
 fn released(manager: &mut Manager<u64>) -> Vec<(u64, Option<u16>)> {
     let left = |output| match output {
         Output::Release { packet, edits, .. } => Some((packet, edits.window)),
@@ -76,7 +77,7 @@ fn download(manager: &mut Manager<u64>, flow: u16) -> Vec<(u64, Option<u16>)> {
 }
 
 #[test]
-fn windows_from_the_wlan_are_lowered_and_nothing_waits() {
+fn windows_from_the_wlan_are_lowered_and_no_packet_waits() {
     let five = WindowLaw::Fixed(Limit::Packets(5));
     let mut manager = manager(with(receiver(Some(five), None)));
     // 60,000 bytes in the SYN, then 60,000 units of 32 bytes; 7,300 bytes are 228.1 units.
@@ -113,7 +114,7 @@ fn the_access_points_buffer_is_shared_by_the_flows() {
 }
 
 #[test]
-fn acks_of_downloads_wait_and_nothing_of_their_flow_passes_them() {
+fn acks_of_downloads_are_held_and_no_packet_of_their_flow_passes_them() {
     let mut manager = manager(with(receiver(None, Some(DelayLaw::Fixed(HELD)))));
     assert_eq!(download(&mut manager, 0).len(), 4, "a handshake does not wait");
     download(&mut manager, 1);
@@ -146,7 +147,7 @@ fn acks_of_uploads_and_datagrams_do_not_wait() {
 }
 
 #[test]
-fn where_room_ends_the_first_goes_before_its_time() {
+fn without_room_the_first_held_packet_leaves_early() {
     let mut manager = manager(Config { held_limit: Some(3), ..with(receiver(None, Some(DelayLaw::Fixed(HELD)))) });
     download(&mut manager, 0);
     for k in 0..3 {
@@ -157,7 +158,7 @@ fn where_room_ends_the_first_goes_before_its_time() {
 }
 
 #[test]
-fn a_bypass_drains_what_is_held_and_holds_no_more() {
+fn a_bypass_drains_held_packets_and_holds_no_more() {
     let mut manager = manager(with(receiver(None, Some(DelayLaw::Fixed(HELD)))));
     download(&mut manager, 0);
     put(&mut manager, 10, 4, &ack(0, 1));
@@ -178,7 +179,7 @@ fn a_bypass_drains_what_is_held_and_holds_no_more() {
 }
 
 #[test]
-fn another_configuration_takes_over_what_is_held() {
+fn another_configuration_takes_over_held_packets() {
     let mut manager = manager(with(receiver(None, Some(DelayLaw::Fixed(HELD)))));
     download(&mut manager, 0);
     put(&mut manager, 10, 4, &ack(0, 1));

@@ -1,4 +1,4 @@
-//! Telemetry reports of stations: right ones make the shares those of medium time; wrong, late or lost ones cost nothing.
+//! Telemetry reports of stations: right ones give shares of medium time; wrong, late or lost ones do no harm.
 
 use crate::air::Dcf;
 use crate::world::{World, bits, close, config, jain, mac, rate, sources};
@@ -28,7 +28,7 @@ fn report(station: usize, now: Instant, kbps: i64) -> RateReport {
     }
 }
 
-/// All are configured at the default rate; `reports` gives the report about each station at each poll.
+/// All stations are configured at the default rate; `reports` gives the report about each station at each poll.
 fn run_over(
     dcf: bool,
     polls: u64,
@@ -37,7 +37,7 @@ fn run_over(
     run_of(dcf, true, polls, reports)
 }
 
-/// The same where stations are configured so, or not at all, and inferred.
+/// The same with configured rates, or without any, which are then inferred.
 fn run_of(
     dcf: bool,
     configured: bool,
@@ -46,7 +46,7 @@ fn run_of(
 ) -> (Vec<f64>, ReportCounts) {
     let rates = rates();
     let mut config = config(&rates);
-    // As if nothing were known of them, and nothing inferred.
+    // As without any information, and without inference.
     config.stations.iter_mut().for_each(|station| station.rate = config.default_rate);
     if !configured {
         config.stations.clear();
@@ -87,12 +87,12 @@ fn run_with(
     (got, report.rate_reports)
 }
 
-/// Wrong reports cost nothing: everybody gets what equal charges give, within 5 percent.
+/// Wrong reports do no harm: each station gets what equal charges give, within 5 percent.
 fn costs_nothing(name: &str, reports: impl Fn(u64, usize, Instant) -> Option<RateReport> + Copy) -> ReportCounts {
     costs_nothing_over(&[false, true], name, reports)
 }
 
-/// The same over DCF, over the medium without chance, or over both.
+/// The same over DCF, over the deterministic medium, or over both.
 fn costs_nothing_over(
     dcf: &[bool],
     name: &str,
@@ -114,7 +114,7 @@ fn costs_nothing_over(
 
 const TRUE_KBPS: [i64; 6] = [11_000, 5_500, 2_000, 11_000, 5_500, 2_000];
 
-/// How long the medium takes for what each station got.
+/// Medium time for what each station got.
 fn medium_times(got: &[f64]) -> Vec<f64> {
     let capacity = |rate| tcp_capacity(&adwiser_80211b(), rate, &TcpShape::ADWISER).as_bps() as f64;
     got.iter().zip(rates()).map(|(got, rate)| got / capacity(rate)).collect()
@@ -123,7 +123,7 @@ fn medium_times(got: &[f64]) -> Vec<f64> {
 #[test]
 fn without_reports_shares_are_of_medium_time_too() {
     let (alike, _) = run_over(true, 12, |_, _, _| None);
-    // All are inferred, or those of which nothing is reported.
+    // All rates are inferred, or those of the unreported stations.
     for only in [None, Some(0), Some(2)] {
         let (got, _) = run_of(true, false, 12, |_, i, now| (only == Some(i)).then(|| report(i, now, TRUE_KBPS[i])));
         let times = medium_times(&got);
@@ -160,11 +160,11 @@ fn with_right_reports_shares_are_of_medium_time() {
     for dcf in [false, true] {
         let (alone, _) = run_over(dcf, 12, |_, _, _| None);
         let (got, counts) = run_over(dcf, 12, |_, i, now| Some(report(i, now, TRUE_KBPS[i])));
-        // The canary of this file: telling does change something.
+        // The canary of this file: reports have an effect.
         assert!(got.iter().sum::<f64>() > 1.2 * alone.iter().sum::<f64>(), "{got:?} beside {alone:?}");
         let times = medium_times(&got);
         assert!(jain(&times) >= 0.998, "{times:?}");
-        // Without chance the order in which stations take turns may be one in which a station's packets cost more than its rate says.
+        // On the deterministic medium the order of turns may be one in which a station's packets cost more than its rate says.
         assert!(counts.taken == 144 && counts.contradicted <= u64::from(!dcf), "{counts:?}");
     }
 }
@@ -195,7 +195,7 @@ fn with_classes_by_signal_shares_are_of_medium_time_without_a_reported_rate() {
 }
 
 #[test]
-fn rates_that_cannot_be_cost_nothing() {
+fn impossible_rates_do_no_harm() {
     for kbps in [0, -11_000, 249, i64::MAX, i64::MIN] {
         let counts = costs_nothing(&format!("{kbps}"), move |_, i, now| Some(report(i, now, kbps)));
         assert_eq!((counts.taken, counts.absurd), (0, 144));
@@ -203,7 +203,7 @@ fn rates_that_cannot_be_cost_nothing() {
 }
 
 #[test]
-fn late_and_future_ones_cost_nothing() {
+fn late_and_future_reports_do_no_harm() {
     let late = |_, i: usize, now: Instant| {
         let measured = now.saturating_sub(Span::from_secs(16));
         Some(RateReport { measured, ..report(i, now, [2_000, 5_500, 11_000][i % 3]) })
@@ -215,21 +215,21 @@ fn late_and_future_ones_cost_nothing() {
 }
 
 #[test]
-fn lost_telling_is_forgotten() {
-    // Lost for good after a quarter of a minute. Without chance, stations take turns in an order that earlier rates have left
-    // behind and that never changes; one in which a part of the time is lost stays.
+fn lost_reports_expire() {
+    // Reports cease after a quarter of a minute. On the deterministic medium, stations take turns in an order that earlier rates have
+    // caused and that never changes; one that loses a part of the time would stay.
     costs_nothing_over(&[true], "lost", |poll, i, now| (poll < 3).then(|| report(i, now, TRUE_KBPS[i])));
 }
 
 #[test]
-fn what_crosses_contradicts_rates_that_are_too_low() {
+fn traffic_contradicts_rates_that_are_too_low() {
     let counts = costs_nothing("all low", |_, i, now| Some(report(i, now, 1_000)));
     assert!(counts.contradicted >= 6, "{counts:?}");
     let random = |poll: u64, i: usize, now: Instant| {
         Some(report(i, now, [1_000, 11_000, 2_000, 5_500][(poll as usize * 7 + i * 3) % 4]))
     };
-    // Without chance, stations take turns in an order that earlier rates have left behind and that never changes. Where
-    // it has the uploads behind each other, the box, which now takes all for slow, waits for a fifth of the time.
+    // On the deterministic medium, stations take turns in an order that earlier rates have caused and that never changes. If it has the
+    // uploads behind each other, the box, which now takes all for slow, waits for a fifth of the time.
     costs_nothing_over(&[true], "random", random);
     costs_nothing("all high", |_, i, now| Some(report(i, now, 54_000)));
 }
@@ -253,7 +253,7 @@ fn the_report_of_a_lone_station_is_checked_by_its_traffic() {
 }
 
 #[test]
-fn whoever_tells_of_stations_that_are_not_there_fills_no_table() {
+fn reports_of_absent_stations_fill_no_table() {
     let mut world = World::new(config(&[rate(11_000)]), &[rate(11_000)], sources(&[0], &[]));
     for number in 0..10_000_u32 {
         let [a, b, c, d] = number.to_be_bytes();
@@ -265,7 +265,7 @@ fn whoever_tells_of_stations_that_are_not_there_fills_no_table() {
     let report = world.manager.report(world.now);
     assert_eq!(report.stations.len(), 2_048);
     assert_eq!(report.rate_reports.unknown, 10_000 + 1 - 2_047);
-    // They are forgotten when nobody tells of them any more.
+    // They are forgotten when the reports cease.
     world.run(Span::from_secs(400));
     assert_eq!(world.manager.report(world.now).stations.len(), 1);
 }

@@ -7,7 +7,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 
 use crate::world::{Segment, config, jain, packet, rate};
 
-/// Packets that each busy station has waiting.
+/// Packets of each busy station that wait.
 const WAITING: u64 = 8;
 const PAYLOAD: u64 = 1448;
 /// Such a packet at IP level.
@@ -20,11 +20,11 @@ struct Shard {
     recorder: Recorder,
     log: DecisionLog,
     number: usize,
-    /// By station: packets that wait, and that have gone; whether there is always a next one.
+    /// By station: packets that wait, and that have left; whether there is always a next one.
     waiting: Vec<u64>,
     gone: Vec<u64>,
     busy: Vec<bool>,
-    /// Packets of this direction.
+    /// Packets arrive at this port.
     from: Port,
     asks_at: Instant,
 }
@@ -50,7 +50,7 @@ impl Shard {
         }
     }
 
-    /// When it has something to do.
+    /// When it next has something to do.
     fn due(&self) -> Instant {
         self.manager.poll_deadline().map_or(Instant::MAX, |(at, _)| at).min(self.asks_at)
     }
@@ -63,7 +63,7 @@ impl Shard {
                     packet(self.from, station, 1, Segment::new(TcpFlags::ACK, self.number as u32 * 1448, 1, PAYLOAD));
                 self.number += 1;
                 self.waiting[station] += 1;
-                // Its number tells the station.
+                // Its number identifies the station.
                 let handle = self.number * 100 + station;
                 self.recorder.packet(now, handle as u64, &meta);
                 self.manager.handle_packet(now, handle, &meta);
@@ -101,7 +101,7 @@ impl Shard {
     }
 }
 
-/// A link of this rate under shards with so many stations each, which all want all of it.
+/// A link of this rate under shards with so many stations each, which all use all they can get.
 struct Link {
     shards: Vec<Shard>,
     now: Instant,
@@ -121,17 +121,17 @@ impl Link {
         Self { shards, now: Instant::ZERO, rate: rate_of_link, gone: 0 }
     }
 
-    /// Runs for so long, and gives what each station of each shard got. All together never get more than the link carries.
+    /// Runs for this time, and returns what each station of each shard got. All together never exceed the link's rate.
     fn run(&mut self, span: Span) -> Vec<Vec<u64>> {
         let (start, until) = (self.now, self.now + span);
         while self.now < until {
             for shard in &mut self.shards {
-                // Also what wants nothing has its rounds, as when packets come.
+                // A shard without packets has its rounds, too, as when packets arrive.
                 shard.round(self.now);
             }
             let gone: u64 = self.shards.iter().flat_map(|shard| &shard.gone).sum();
             let carried = self.rate.time_for_bits(PACKET.bits() * (self.gone + gone));
-            // What may be made up, a lease, and a packet of each.
+            // Slack, a lease, and a packet of each.
             let most = self.now.saturating_since(Instant::ZERO) + Span::from_millis(4);
             let packets = self.rate.time_for_bits(PACKET.bits()) * self.shards.len() as u64;
             assert!(carried <= most + packets, "{gone} packets at {}", self.now.saturating_since(start));
@@ -146,7 +146,7 @@ impl Link {
         got
     }
 
-    /// Packets that the link carries meanwhile.
+    /// Packets that the link carries in this time.
     fn carries(&self, span: Span) -> f64 {
         self.rate.as_bps() as f64 * span.as_secs_f64() / PACKET.bits() as f64
     }
@@ -206,7 +206,7 @@ fn each_shards_recording_replays_alone() {
 }
 
 #[test]
-fn nothing_passes_without_a_lease_and_all_goes_when_patience_ends() {
+fn no_packet_passes_without_a_lease_and_all_leave_when_the_drain_limit_ends() {
     let mut link = Link::new(BitRate::from_mbps(20), &[1], Port::Wire);
     let shard = &mut link.shards[0];
     let meta = packet(Port::Wire, 0, 1, Segment::new(TcpFlags::ACK, 1, 1, PAYLOAD));

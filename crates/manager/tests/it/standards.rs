@@ -114,7 +114,7 @@ fn a_station_that_roams_is_at_a_rate_of_the_standard_there() {
     };
     rate_at("a", &phy_a(), ofdm(12));
     rate_at("b", &adwiser_80211b(), rate(11_000));
-    // A report is seen by the rates of the standard where the station is, whatever it was when the report came.
+    // A report is mapped to the rates of the standard where the station is, wherever it was when the report came.
     let report = RateReport {
         mac: mac(0),
         source: 1,
@@ -130,7 +130,7 @@ fn a_station_that_roams_is_at_a_rate_of_the_standard_there() {
     assert_eq!(of(&manager, 0, now).rate, rate(11_000));
     manager.handle_observation(now, at(0, "a"));
     assert_eq!(of(&manager, 0, now).rate, ofdm(48));
-    // A station of which nothing is known: the lowest basic rate of each standard.
+    // A station without any information: the lowest basic rate of each standard.
     for (access_point, lowest) in [("a", ofdm(6)), ("b", adwiser_80211b().lowest_basic())] {
         let mut manager: Manager<u64> = Manager::new(two_standards(&[]), now);
         manager.handle_observation(now, at(0, access_point));
@@ -155,8 +155,8 @@ fn another_standard_is_taken_over() {
     }
 }
 
-/// How long it takes to release a queue of TCP segments to a station, with a broadcast in between or without. The service rate is C* of a
-/// domain of which nothing is known.
+/// Time to release a queue of TCP segments to a station, with or without a broadcast in between. The service rate is C* of an unknown
+/// domain.
 fn time_to_empty(station: usize, access_point: &str, service_rate: BitRate, broadcast: bool) -> Span {
     let config = Config { controller: Controller::Fixed(service_rate), ..two_standards(&[rate(11_000), ofdm(54)]) };
     let (mut now, mut manager) = (Instant::ZERO, Manager::<u64>::new(config, Instant::ZERO));
@@ -188,7 +188,7 @@ fn a_broadcast_takes_the_time_of_each_standard() {
 }
 
 #[test]
-fn what_the_models_cannot_represent_is_refused() {
+fn standards_that_the_models_cannot_represent_are_refused() {
     let with = |change: fn(&mut Config)| {
         let mut config = two_standards(&[rate(11_000), ofdm(54)]);
         change(&mut config);

@@ -1,7 +1,8 @@
-//! A video call in one connection, whose ways do not acknowledge each other, beside a flood toward the same station.
+//! A video call in one connection, whose directions do not acknowledge each other, beside a flood toward the same
+//! station.
 //!
-//! The box serves at a fixed rate; what stations send takes no time of its medium, so that whatever is lost or late is the
-//! manager's doing.
+//! The box serves at a fixed rate; frames of stations take no time of its medium, so that any loss or delay is caused by
+//! the manager.
 
 use evenair_manager::{Command, Config, Controller, Manager, Output, StationConfig};
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
@@ -12,7 +13,7 @@ use crate::world::{Segment, mac, packet};
 
 const STATIONS: usize = 5;
 const SECONDS: u64 = 20;
-/// The first second is not looked at.
+/// The first second is not measured.
 const WARM_UP: Instant = Instant::from_nanos(1_000_000_000);
 /// IP bytes of the call's packets, which are 1.5 Mb/s each way, and of a flood's.
 const CALL: u64 = 1_200;
@@ -32,7 +33,7 @@ fn datagram(ingress: Port, station: usize, port: u16, ip_len: u64) -> PacketMeta
     meta
 }
 
-/// What became of the call, by way, and what each station got and sent in bytes.
+/// Results of the call, by direction, and the bytes that each station got and sent.
 #[derive(Default)]
 struct Became {
     sent: u64,
@@ -89,7 +90,7 @@ impl Became {
 }
 
 #[test]
-fn what_comes_from_a_call_does_not_keep_what_goes_to_it() {
+fn packets_from_a_call_do_not_delay_packets_to_it() {
     let mut became = run();
     became.delays.sort_unstable();
     let got = became.delays.len() as u64;
@@ -97,7 +98,7 @@ fn what_comes_from_a_call_does_not_keep_what_goes_to_it() {
     assert_eq!(became.up, became.sent, "nobody is asked to send less");
     let p99 = became.delays[became.delays.len() * 99 / 100];
     assert!(p99 < Span::from_millis(20), "{p99}");
-    // Its station pays for both ways.
+    // Its station pays for both directions.
     let [own, others @ ..] = became.carried;
     let other = others.iter().sum::<u64>() / others.len() as u64;
     let parts = own * 1_000 / other;

@@ -1,4 +1,4 @@
-//! Stations that were never heard, and tables that are full.
+//! Unheard stations, and full tables.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -11,10 +11,10 @@ use evenair_units::{BitRate, Instant, Limit, Span};
 use crate::disciplines::queue;
 use crate::world::{SEGMENT, Segment, config, mac, packet, rate};
 
-/// Stations that the table has room for.
+/// Stations in the table, at most.
 const MOST: u32 = 1 << 16;
 
-/// An address that nobody has configured.
+/// An address that is not configured.
 fn made_up(number: u32) -> MacAddr {
     let [a, b, c, d] = number.to_be_bytes();
     MacAddr([6, 0, a, b, c, d])
@@ -52,7 +52,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_millis(ms)
 }
 
-/// What was released toward the WLAN, and what was said.
+/// Packets released toward the WLAN, and events.
 fn drain(manager: &mut Manager<u64>) -> (Vec<u64>, Vec<Event>) {
     let (mut released, mut events) = (Vec::new(), Vec::new());
     while let Some(output) = manager.poll_output() {
@@ -91,12 +91,13 @@ fn packets_to_made_up_addresses_share_the_queue_and_the_share_of_one_station() {
     assert_eq!((report.stations.len(), report.stations_known), (2, 2));
     assert_eq!(report.domains[0].stations, 2);
     assert_eq!(queues(&manager, at(3_000), |queue| queue.station.is_none()), 1, "{:?}", report.queues);
-    // Half of the time each, in packets of 1500 and of 1052 bytes: were each of them a station, there were nothing left.
+    // Half of the time each, in packets of 1500 and of 1052 bytes: if each address were a station, nothing would be
+    // left.
     assert!(own > 200 && others * 2 > own && others < own * 2, "{own} {others}");
 }
 
 #[test]
-fn what_is_held_for_an_address_is_its_own_and_in_order_once_it_is_heard() {
+fn packets_held_for_an_address_become_its_own_in_order_once_it_is_heard() {
     for discipline in [false, true] {
         let mut manager = inserted(|config| {
             config.sparse_first = false;
@@ -151,13 +152,13 @@ fn an_unheard_address_takes_no_flow_from_a_station_that_was_heard() {
 }
 
 #[test]
-fn a_full_table_has_room_for_who_is_heard_and_loses_the_unheard_and_the_longest_idle_first() {
+fn a_full_table_evicts_unheard_stations_first_and_then_the_longest_idle() {
     let mut manager = inserted(|_| {});
     let known = |manager: &Manager<u64>| {
         let stations = manager.report(Instant::ZERO).stations.into_iter();
         stations.map(|station| station.mac).collect::<BTreeSet<_>>()
     };
-    // Two of the configuration, one that was named, one that is heard first, and then as many as there is room for.
+    // Two configured stations, one that was named, one that is heard first, and then as many as there is room for.
     let named = made_up(5_000_000);
     manager.handle_observation(at(0), Observation::StationRate { mac: named, rate: rate(2_000) });
     manager.handle_packet(at(0), 1, &datagram(Port::Wlan, 0));
@@ -177,7 +178,8 @@ fn a_full_table_has_room_for_who_is_heard_and_loses_the_unheard_and_the_longest_
     assert_eq!(after.len(), MOST as usize);
     assert!(after.contains(&made_up(1_000_000)) && !after.contains(&named), "who was never heard goes first");
     assert!(after.contains(&made_up(0)));
-    // The second one was used again meanwhile, so that the third one goes; and what is held for the first one is not lost.
+    // The second one was used again meanwhile, so that the third one is evicted; and packets held for the first one are
+    // not lost.
     manager.handle_packet(now, 4, &datagram(Port::Wlan, 1));
     for number in 1_000_001..1_000_003 {
         manager.handle_packet(now, 5, &datagram(Port::Wlan, number));
@@ -195,7 +197,7 @@ fn a_full_table_has_room_for_who_is_heard_and_loses_the_unheard_and_the_longest_
     let counters = manager.counters();
     assert_eq!((counters.held, counters.dropped()), (0, 0));
     assert!(released.is_sorted() && released.last() == Some(&129), "{released:?}");
-    // A report names no more than there is room for.
+    // A report adds no station beyond the limit.
     manager.handle_observation(at(500), Observation::StationRate { mac: made_up(7_000_000), rate: rate(2_000) });
     let refused = |event: &Event| matches!(event, Event::ObservationRefused(_));
     assert!(drain(&mut manager).1.iter().any(refused));

@@ -1,4 +1,4 @@
-//! The limit on uploads, alone: nothing is held for the WLAN.
+//! The upload limiter alone: nothing is held for the WLAN.
 
 use evenair_manager::{
     BucketConfig, Command, Config, ConfigError, Controller, DropReason, Event, LimitRule, Manager, Observation, Output,
@@ -43,7 +43,7 @@ fn download(segment: u32) -> PacketMeta {
     packet(Port::Wire, 1, 2, Segment::new(TcpFlags::ACK, 1 + segment * SEGMENT as u32, 1, SEGMENT))
 }
 
-/// The station of [`download`] has all before this segment.
+/// The acknowledgment of [`download`]'s station for all before this segment.
 fn acknowledgment(segment: u32) -> PacketMeta {
     packet(Port::Wlan, 1, 2, Segment::new(TcpFlags::ACK, 1, 1 + segment * SEGMENT as u32, 0))
 }
@@ -60,7 +60,7 @@ struct Load {
 enum Source {
     Upload,
     Download,
-    /// Its acknowledgments.
+    /// Acknowledgments of the download.
     Answers,
 }
 
@@ -69,7 +69,7 @@ impl Load {
         Self { manager, now: START, number: 0, segment: 0 }
     }
 
-    /// Runs sources at these rates in packets per second, and gives the part of each that passed, in thousandths. The
+    /// Runs sources at these rates in packets per second, and returns the part of each that passed, in thousandths. The
     /// manager is called at its deadlines.
     fn run(&mut self, span: Span, sources: &[(Source, u64)]) -> Vec<u64> {
         let end = self.now + span;
@@ -125,7 +125,7 @@ impl Load {
         (passed, 1)
     }
 
-    /// So many packets were lost in the access point, by now.
+    /// Reports the total of packets lost in the access point.
     fn lose(&mut self, total: u64) {
         self.manager.handle_observation(self.now, Observation::AccessPointLosses { access_point: AP, total });
     }
@@ -207,7 +207,7 @@ fn adaptive_losses_without_downloads_are_no_reason() {
 }
 
 #[test]
-fn adaptive_downloads_that_have_their_part_are_no_reason_either() {
+fn adaptive_downloads_that_have_their_part_are_no_reason() {
     let mut load = Load::new(manager(limit(ADAPTIVE, 2_400)));
     for total in 0..30 {
         load.lose(10 * total);
@@ -219,22 +219,22 @@ fn adaptive_downloads_that_have_their_part_are_no_reason_either() {
 #[test]
 fn adaptive_gives_way_to_downloads_that_lose_within_two_seconds() {
     let mut load = Load::new(manager(limit(ADAPTIVE, 4_800)));
-    // Of what the download sends next to nothing arrives.
+    // Next to nothing of the download arrives.
     for total in 0..7 {
         load.lose(10 * total);
         load.run(INTERVAL, &[(Source::Upload, 380), (Source::Download, 20)]);
     }
-    // The bucket of 20 packets has emptied: what passes of 4.56 Mb/s is the limit, half of which is its part.
+    // The bucket of 20 packets is empty: of 4.56 Mb/s the limit passes, half of which is its part.
     assert!(load.limit() < mbps(3_000), "{:?}", load.limit());
 }
 
 #[test]
-fn adaptive_infers_losses_from_what_is_sent_again() {
+fn adaptive_infers_losses_from_retransmissions() {
     let mut load = Load::new(manager(limit(ADAPTIVE, 4_800)));
     let sources = [(Source::Upload, 380)];
     load.run(INTERVAL * 5, &sources);
     let before = load.limit();
-    // A download of which nothing comes through.
+    // A download of which nothing arrives.
     for n in 0..10 {
         load.manager.handle_packet(load.now, 1_000_000 + n, &download(900_000));
         while load.manager.poll_output().is_some() {}
@@ -248,7 +248,7 @@ fn adaptive_infers_losses_from_what_is_sent_again() {
 }
 
 #[test]
-fn adaptive_never_drops_the_answers_of_downloads() {
+fn adaptive_never_drops_acks_of_downloads() {
     let mut load = Load::new(manager(limit(ADAPTIVE, 10)));
     let passed =
         load.run(Span::from_secs(10), &[(Source::Answers, 500), (Source::Upload, 200), (Source::Download, 10)]);
@@ -281,7 +281,7 @@ fn another_configuration_keeps_the_limit_and_the_tokens() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_settings_are_refused() {
     let error = |change: fn(&mut UplinkLimit)| {
         let mut limit = UplinkLimit::default();
         change(&mut limit);

@@ -1,9 +1,8 @@
 //! A closed loop in virtual time: TCP-like sources, the manager, and a medium.
 //!
-//! The medium is either one that does exactly what the formulas say, in the order of arrival and without losses, so
-//! that whatever unfairness or waste shows up is the manager's; or DCF. Sources keep a fixed window of full segments in
-//! flight, receivers acknowledge every second segment, timestamps are those of RFC 7323. The wire takes no time but one
-//! fixed delay.
+//! The medium is either DCF, or one that follows the formulas exactly, in order of arrival and without losses, so that any unfairness or
+//! waste is caused by the manager. Sources keep a fixed window of full segments in flight, receivers acknowledge every second segment,
+//! timestamps are those of RFC 7323. The wire has a fixed delay.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,7 +17,7 @@ use crate::air::{Air, Formula, Frame};
 
 pub const SEGMENT: u64 = 1448;
 pub const HEADER: u64 = 52;
-/// Number of all packets of handshakes.
+/// Number of each packet of a handshake.
 const HANDSHAKE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +57,7 @@ pub struct Tally {
 enum Happening {
     /// A packet arrives at the box.
     Arrive(u64),
-    /// Something may have happened on the medium.
+    /// There may be an event on the medium.
     Air,
     Start(usize),
     Deadline,
@@ -82,13 +81,13 @@ pub struct World {
     pub air: Box<dyn Air>,
     /// Largest number of packets in the access point's queue.
     pub ap_queue_peak: usize,
-    /// Wakes the manager up to this much too late.
+    /// Lateness of the driver's calls at deadlines, at most.
     pub wake_delay: Span,
-    /// How long each segment of a download took from its release to its ACK, and each ACK of an upload to its echo, by flow.
+    /// By flow: time from the release of each segment of a download to its ACK, and of each ACK of an upload to its echo.
     pub trips: Vec<Vec<Span>>,
-    /// Those under way: end of the segment or timestamp, and when it was released.
+    /// Those under way: end of the segment or timestamp, and the instant of its release.
     under_way: Vec<VecDeque<(u32, Instant)>>,
-    /// Ends use timestamps.
+    /// Whether the ends use timestamps.
     pub timestamps: bool,
     ap_queue: usize,
     connections: Vec<Connection>,
@@ -108,7 +107,7 @@ pub fn mac(station: usize) -> MacAddr {
     MacAddr([2, 0, 0, 0, 1, station as u8])
 }
 
-/// 802.11b as published, these stations with weight one. Sources have no recovery, so that queues are to lose nothing.
+/// 802.11b as published, with these stations at weight one. Sources have no recovery, so queues must lose nothing.
 pub fn config(rates: &[PhyRate]) -> Config {
     let station = |(i, &rate)| StationConfig { mac: mac(i), rate, weight: 1, class: None };
     Config {
@@ -172,7 +171,7 @@ impl World {
         self.drain();
     }
 
-    /// Runs for this long, and gives what crossed the medium in it, by flow.
+    /// Runs for this time, and returns what crossed the medium in it, by flow.
     pub fn run(&mut self, span: Span) -> Vec<Tally> {
         let before = self.tallies.clone();
         let end = self.now + span;
@@ -273,7 +272,7 @@ impl World {
         self.send_window(flow);
     }
 
-    /// The handshake goes through the manager only, and is not put on the medium.
+    /// A packet of a handshake goes through the manager only, and not over the medium.
     fn open(&mut self, flow: usize, flags: TcpFlags, from_wlan: bool) {
         let ingress = if from_wlan { Port::Wlan } else { Port::Wire };
         let mut meta = self.meta(flow, ingress, Segment::new(TcpFlags::ACK, 0, 0, 0));
@@ -306,7 +305,7 @@ impl World {
         }
     }
 
-    /// Puts a packet in line for the medium.
+    /// Queues a packet for the medium.
     fn offer(&mut self, packet: u64) {
         let InFlight { flow, meta } = self.packets[packet as usize].as_ref().unwrap();
         let station = self.sources[*flow].station;
@@ -329,7 +328,7 @@ impl World {
         }
     }
 
-    /// A packet has reached its host.
+    /// Delivers a packet to its host.
     fn deliver(&mut self, packet: u64) {
         let InFlight { flow, meta } = self.packets[packet as usize].take().unwrap();
         let tcp = meta.tcp().unwrap();
@@ -363,7 +362,7 @@ impl World {
     }
 }
 
-/// What a TCP packet says.
+/// The TCP header of a packet.
 #[derive(Clone, Copy)]
 pub struct Segment {
     flags: TcpFlags,

@@ -1,5 +1,5 @@
-//! Telemetry reports that are plausible and wrong: they cost nothing beside equal charges for all, and are detected by what
-//! packets really cost.
+//! Telemetry reports that are plausible and wrong: they do no harm compared with equal charges for all, and are detected by the measured
+//! cost of packets.
 
 use crate::air::Dcf;
 use crate::world::{World, bits, config, jain, mac, rate, sources};
@@ -16,7 +16,7 @@ struct Case {
     kbps: &'static [u64],
     ups: &'static [usize],
     reports: fn(u64, usize) -> i64,
-    /// From then on they are really at these rates.
+    /// From this second on, the real rates are these.
     later: Option<(u64, &'static [u64])>,
 }
 
@@ -41,12 +41,12 @@ fn rates(kbps: &[u64]) -> Vec<PhyRate> {
     kbps.iter().map(|&kbps| rate(kbps)).collect()
 }
 
-/// All stations, at the rate of those of which nothing is known: a box without telemetry that infers nothing.
+/// All stations at the default rate: a box without telemetry and without inference.
 fn all_alike(config: &Config, count: usize) -> Vec<StationConfig> {
     (0..count).map(|at| StationConfig { mac: mac(at), rate: config.default_rate, weight: 1, class: None }).collect()
 }
 
-/// What each station gets in a minute, 80 s after reports began or stations changed, in bits and in medium time.
+/// Results of each station in a minute, 80 s after reports began or stations changed, in bits and in medium time.
 fn run(case: &Case, seed: u64, reports: Option<fn(u64, usize) -> i64>) -> (Vec<f64>, Vec<f64>) {
     let at_first = rates(case.kbps);
     let downs: Vec<usize> = (0..case.kbps.len()).filter(|at| !case.ups.contains(at)).collect();
@@ -80,9 +80,9 @@ fn run(case: &Case, seed: u64, reports: Option<fn(u64, usize) -> i64>) -> (Vec<f
     (got, time)
 }
 
-/// Nothing is worse than 95 % of equal charges for all: neither the total nor the equality of shares of medium time; and nobody
-/// gets less than 75 % of what it has by equal charges or would have if all reports were right, whichever is less. (One that
-/// has a wrong report is charged like the mean of the others, and may have the more or the less: 65 % at least.)
+/// Nothing is worse than 95 % of equal charges for all: neither the total nor the equality of shares of medium time; and no station gets
+/// less than 75 % of what it gets by equal charges, or would get if all reports were right, whichever is less. (A station with a wrong
+/// report is charged like the mean of the others, and may get more or less: 65 % at least.)
 fn costs_nothing(case: &Case) {
     for seed in 1..=SEEDS {
         let (alone, time_alone) = run(case, seed, None);
@@ -149,13 +149,13 @@ fn rates_frozen_while_the_real_ones_change() {
 }
 
 #[test]
-fn rates_reported_rightly_and_wrongly_by_turns() {
+fn rates_reported_alternately_right_and_wrong() {
     costs_nothing(&case("every poll", |poll, at| true_kbps(if poll % 2 == 0 { at } else { 5 - at })));
     costs_nothing(&case("every half minute", |poll, at| true_kbps(if poll / 6 % 2 == 0 { at } else { 5 - at })));
 }
 
 #[test]
-fn right_rates_are_accepted_and_those_that_come_right_are_accepted_again() {
+fn right_rates_are_accepted_also_after_wrong_ones() {
     for seed in 1..=SEEDS {
         let right = case("right", |_, at| true_kbps(at));
         let (alone, _) = run(&right, seed, None);
@@ -163,7 +163,7 @@ fn right_rates_are_accepted_and_those_that_come_right_are_accepted_again() {
         let all: f64 = got.iter().sum();
         assert!(all > 1.2 * alone.iter().sum::<f64>(), "{seed}: {got:?} beside {alone:?}");
         assert!(jain(&time) >= 0.998, "{seed}: {time:?}");
-        // Wrong for a minute, right for 80 s before the shares are looked at.
+        // Wrong for a minute, right for 80 s before the shares are measured.
         let late = Case {
             later: Some((12, MIXED)),
             ..case("late", |poll, at| true_kbps(if poll < 12 { 5 - at } else { at }))

@@ -1,8 +1,8 @@
-//! Those who attack the page of a box: a thousand connections whose requests come at a byte a second, and a hundred logins a second with
-//! wrong passwords, each from an address of its own and for an account of its own, so that no limit for either holds them off.
+//! Attackers of a box's page: a thousand connections whose requests come at a byte a second, and a hundred logins a second with wrong
+//! passwords, each from its own address and for its own account, so that no limit for either stops them.
 //!
-//! `--web scripts/web-limited` gives evenair-web as much of the processor as its service has. Attackers and page have the last core,
-//! which they share with a source that sleeps between packets; the packet loop has another.
+//! `--web scripts/web-limited` limits evenair-web's use of the processor as its service does. Attackers and page share the core of the
+//! packet loop, which they would not on a network.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -29,18 +29,18 @@ const SLOW: usize = 1_000;
 const BYTE: Duration = Duration::from_secs(1);
 /// Logins a second.
 const LOGINS: u64 = 100;
-/// A login that has no answer after this is given up.
+/// Time after which a login without an answer is given up.
 const PATIENCE: Duration = Duration::from_secs(15);
 const PASSWORD: &str = "correct-horse";
 
 /// Attackers, and the page with an account.
 pub struct Attackers {
     web: Web,
-    /// Dropped: they end.
+    /// Ends the attackers when dropped.
     stop: oneshot::Sender<()>,
     work: JoinHandle<Result<()>>,
     answers: Arc<Answers>,
-    /// State of evenair-web.
+    /// State directory of evenair-web.
     _state: tempfile::TempDir,
 }
 
@@ -108,7 +108,7 @@ impl Beside for Attackers {
     }
 }
 
-/// The token of the link that makes the first account.
+/// The token of the link that creates the first account.
 fn setup_token(program: &Path, state: &Path, address: SocketAddr) -> Result<String> {
     let mut command = Command::new(program);
     command.args(["setup", "--state"]).arg(state).args(["--listen", &address.to_string()]);
@@ -134,7 +134,7 @@ async fn post(to: SocketAddr, from: Ipv4Addr, path: &str, form: &str) -> Result<
     Ok(std::str::from_utf8(&start[9..])?.parse()?)
 }
 
-/// Sends a request that never ends, again and again.
+/// Sends a request that never ends, repeatedly.
 async fn crawl(to: SocketAddr) {
     loop {
         if let Ok(mut stream) = TcpStream::connect(to).await {
@@ -148,7 +148,7 @@ async fn crawl(to: SocketAddr) {
     }
 }
 
-/// Makes logins at their rate, whether or not they are answered.
+/// Makes logins at a fixed rate, whether they are answered or not.
 async fn log_in(to: SocketAddr, answers: Arc<Answers>) {
     let mut ticks = interval(Duration::from_secs(1) / LOGINS as u32);
     for number in 0_u32.. {

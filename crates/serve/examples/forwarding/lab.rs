@@ -1,5 +1,5 @@
-//! A path under test: `source - [ wire  middle  wlan ] - sink`, three network namespaces joined by veth pairs. What is in
-//! the middle differs: nothing (one cable), the kernel's bridge, the bridge with HTB, or the bridge with the box.
+//! A path under test: `source - [ wire  middle  wlan ] - sink`, three network namespaces joined by veth pairs. The middle is one of:
+//! nothing (one cable), the kernel's bridge, the bridge with HTB, or the bridge with the box.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -19,18 +19,18 @@ use evenair_sys::{iface, process};
 
 use crate::load::{SINK_PORT, SOURCE_PORT, answer_of};
 
-/// Packets that queues hold together, in HTB as in the box.
+/// Packets that all queues hold together, in HTB as in the box.
 const BACKLOG: usize = 14_000;
-/// No shaping: more than any path here carries.
+/// A rate that means no shaping, in b/s: more than any path here carries.
 pub const UNSHAPED: u64 = 100_000_000_000;
 
-/// HTB may serve so much at once, as the box's pacing slack allows it: else it would set a timer for each packet.
+/// Bursts of HTB per second, as the box's pacing slack allows them: with smaller ones it would set a timer for each packet.
 const BURSTS_PER_SECOND: u64 = 500;
 
-/// What is in the middle.
+/// The middle of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Middle {
-    /// Nothing: what source and sink take themselves.
+    /// Nothing: the cost of source and sink alone.
     Cable,
     /// The kernel's bridge.
     Bridge,
@@ -40,10 +40,10 @@ pub enum Middle {
     Box,
     /// The same with packets through AF_XDP sockets.
     BoxXdp,
-    /// The bridge with the box and all that it does by default: packet I/O that it chooses itself, the default tree of queues, active queue
+    /// The bridge with the box and all its default functions: packet I/O of its own choice, the default tree of queues, active queue
     /// management, charges by airtime. TCP data go to the stations, and ACKs come from them.
     Managed,
-    /// The same with AF_XDP sockets, which it chooses itself between cards whose drivers run its program.
+    /// The same with AF_XDP sockets, which the box chooses itself between cards with native XDP.
     ManagedXdp,
     /// With packet rings, and the stations in two VLANs, each a contention domain: one packet loop.
     OneShard,
@@ -51,11 +51,11 @@ pub enum Middle {
     TwoShards,
 }
 
-/// The VLANs of the kinds that have some.
+/// The VLANs of the middles with shards.
 pub const VLANS: [u16; 2] = [11, 12];
 
 impl Middle {
-    /// What tables call it.
+    /// Name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cable => "cable",
@@ -70,12 +70,12 @@ impl Middle {
         }
     }
 
-    /// Whether all is done that the box does by default.
+    /// Whether the box has all its default functions.
     pub const fn is_managed(self) -> bool {
         matches!(self, Self::Managed | Self::ManagedXdp)
     }
 
-    /// Whether frames have a tag.
+    /// Whether frames have a VLAN tag.
     pub const fn is_tagged(self) -> bool {
         matches!(self, Self::OneShard | Self::TwoShards)
     }
@@ -83,12 +83,12 @@ impl Middle {
 
 /// Slices in which the box copied its state.
 pub struct Slices {
-    /// The longest by the clock and in CPU time, in microseconds.
+    /// The longest slice by the clock and in CPU time, in microseconds.
     pub wall_us: f64,
     pub cpu_us: f64,
-    /// What was copied in the longest of either.
+    /// Content of the longest slice by either.
     pub copied: String,
-    /// The most CPU time of all slices of a state, in milliseconds: of a second, since the state is asked for once a second.
+    /// Largest CPU time of all slices of a state, in milliseconds per second, since the state is requested once a second.
     pub sum_ms: f64,
 }
 
@@ -101,7 +101,7 @@ pub struct Lab {
     pub stations: usize,
     dir: tempfile::TempDir,
     running: Option<Child>,
-    /// What tells HTB the class of a packet.
+    /// The classifier of HTB.
     _classifier: Option<Link>,
 }
 
@@ -115,7 +115,8 @@ impl Drop for Lab {
 }
 
 impl Lab {
-    /// Lays the path for so many stations. `core`: where the box runs, in real time, beside the source; `None`: as it is deployed, and the last core is the source's.
+    /// A path for so many stations. `core`: core of the box, in real time, beside the source; `None`: as deployed, with the last core for
+    /// the source.
     pub fn new(kind: Middle, stations: usize, core: Option<usize>) -> Result<Self> {
         let dir = tempfile::tempdir().context("a directory for the box's files")?;
         let (source, middle, sink) = (Netns::new()?, Netns::new()?, Netns::new()?);
@@ -184,7 +185,7 @@ impl Lab {
         Ok(())
     }
 
-    /// Shapes what goes toward the WLAN to this many bits per second at IP level, for packets of so many bytes there.
+    /// Shapes packets of `ip_len` bytes toward the WLAN to this rate in b/s at IP level.
     pub fn shape(&self, rate: u64, ip_len: usize) -> Result<()> {
         match self.kind {
             Middle::Cable | Middle::Bridge => bail!("a {} does not shape", self.kind.name()),
@@ -265,7 +266,7 @@ impl Lab {
         std::fs::write(&path, config).with_context(|| format!("write {}", path.display()))
     }
 
-    /// Packets that a station's queue or class holds at most.
+    /// Packets that a station's queue or class holds, at most.
     fn queue_limit(&self) -> usize {
         (BACKLOG / self.stations).clamp(2, 1000)
     }
@@ -283,7 +284,7 @@ impl Lab {
         self.dir.path().join("box.watch.sock")
     }
 
-    /// What copying the state has cost the box so far.
+    /// Cost of copying the box's state so far.
     pub fn slices(&self) -> Result<Slices> {
         let log = std::fs::read_to_string(log_of(&self.dir.path().join("box.toml")))?;
         let last = |what| {
@@ -304,13 +305,13 @@ impl Lab {
         Ok(Client::connect(self.socket())?)
     }
 
-    /// The box's account, where there is a box.
+    /// The box's status, if there is a box.
     pub fn status(&self) -> Option<Status> {
         self.running.as_ref()?;
         self.client().ok()?.status().ok()
     }
 
-    /// CPU time of the box's packet loop so far, in nanoseconds, where there is one loop: the first thread.
+    /// CPU time of the box's packet loop so far, in nanoseconds, if there is one loop: the first thread.
     pub fn loop_cpu_ns(&self) -> u64 {
         let Some(child) = &self.running else { return 0 };
         let schedstat = std::fs::read_to_string(format!("/proc/{0}/task/{0}/schedstat", child.id()));
@@ -328,13 +329,12 @@ impl Lab {
     }
 }
 
-/// Where the box with this configuration writes its log.
+/// Log file of the box with this configuration.
 pub fn log_of(config: &Path) -> PathBuf {
     config.with_extension("log")
 }
 
-/// Class `1:2` and those behind it, by the last two bytes of the destination, low one first: HTB takes the class from
-/// the packet's priority.
+/// Class `1:2` and following, by the last two bytes of the destination, low one first: HTB takes the class from the packet's priority.
 fn classifier() -> Vec<u64> {
     const PRIORITY: i16 = 32;
     const SCRATCH: i16 = -8;

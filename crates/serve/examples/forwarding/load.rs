@@ -1,9 +1,9 @@
-//! Traffic: from one source to many stations in turn, as UDP, and what of it arrives. Where the box does all that it does by
-//! default the packets are data of TCP, a connection for each station, and for every second one an ACK comes from its station.
+//! Traffic from one source to many stations in turn, as UDP, and its delivery. With all default functions of the box the packets are data
+//! of TCP, a connection for each station, and for every second one an ACK comes from its station.
 //!
-//! The source counts the turns of its idle loop. On a core that it shares with the path under test, in the same
-//! real-time class, what it does not idle is what source, path and sink take, interrupts included, which the kernel's
-//! own account of a thread does not tell apart.
+//! The source counts the turns of its idle loop. On a core that it shares with the path under test, in the same real-time class, the time
+//! that it is not idle is that of source, path and sink, including interrupts, which the kernel's accounting of a thread does not
+//! separate.
 
 use std::time::Duration;
 
@@ -15,28 +15,29 @@ use evenair_sys::rt::{self, monotonic_ns, thread_cpu_ns};
 
 use crate::lab::{Lab, VLANS};
 
-/// Interface of the source, and of the sink.
+/// Interfaces of source and sink.
 pub const SOURCE_PORT: &str = "src0";
 pub const SINK_PORT: &str = "snk0";
 const SOURCE_MAC: [u8; 6] = [0x02, 0xee, 0, 0, 0, 1];
-/// Ethernet, IPv4 and UDP headers.
+/// Bytes of Ethernet, IPv4 and UDP headers.
 const UDP_HEADERS: usize = 42;
-/// Ethernet, IPv4 and TCP headers.
+/// Bytes of Ethernet, IPv4 and TCP headers.
 const TCP_HEADERS: usize = 54;
 /// Bytes of the shortest frame of TCP data: headers and a stamp.
 const SHORTEST_DATA: usize = TCP_HEADERS + 12;
-/// No multiple of any number of stations here: one after the other in memory is not one after the other in the traffic.
+/// Step from station to station; not a multiple of any number of stations here, so that neighbours in memory are not neighbours in the
+/// traffic.
 const STRIDE: usize = 7919;
 
-/// What a source did.
+/// Counts of a source.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Offered {
     pub packets: u64,
     pub wall_ns: u64,
-    /// CPU time of its thread, of which it spent this much idling.
+    /// CPU time of its thread; the part that it spent idle.
     pub cpu_ns: u64,
     pub idle_ns: u64,
-    /// Time in which the kernel let no real-time thread run on the core, the source as little as the path beside it.
+    /// Time in which the kernel let no real-time thread run on the core, neither the source nor the path beside it.
     pub stopped_ns: u64,
 }
 
@@ -55,7 +56,7 @@ fn packet(from: [u8; 6], to: [u8; 6], len: usize) -> Vec<u8> {
     frame
 }
 
-/// The same as a TCP segment, of a connection whose sequence numbers begin at 0.
+/// The same packet as a TCP segment, of a connection whose sequence numbers begin at 0.
 fn segment(len: usize) -> Vec<u8> {
     let mut frame = packet(SOURCE_MAC, SOURCE_MAC, len);
     frame[23] = 6;
@@ -64,11 +65,11 @@ fn segment(len: usize) -> Vec<u8> {
     frame
 }
 
-/// The connections of the stations, where there are some.
+/// The connections of the stations, if there are any.
 struct Connections {
-    /// Toward the source.
+    /// Interface toward the source.
     sender: Sender,
-    /// By station: the sequence number that comes next.
+    /// The next sequence number of each station.
     next: Vec<u32>,
     acks: Vec<Vec<u8>>,
 }
@@ -79,13 +80,13 @@ impl Connections {
         Ok(Self { sender, next: vec![0; lab.stations], acks: vec![segment(60); SEND_BATCH / 2] })
     }
 
-    /// Numbers a segment for a station.
+    /// Sets the sequence number of a segment for a station.
     fn number(&mut self, frame: &mut [u8], n: usize) {
         frame[38..42].copy_from_slice(&self.next[n].to_be_bytes());
         self.next[n] = self.next[n].wrapping_add((frame.len() - TCP_HEADERS) as u32);
     }
 
-    /// Each second of these stations acknowledges all that it was sent. Returns how many did.
+    /// Every second one of these stations acknowledges everything sent to it. Returns their number.
     fn acknowledge(&mut self, stations: &[usize]) -> Result<u64> {
         let Self { sender, next, acks } = self;
         let answering = stations.iter().skip(1).step_by(2);
@@ -93,7 +94,7 @@ impl Connections {
         for (frame, &n) in acks.iter_mut().zip(answering) {
             address(frame, n);
             turn_round(frame, n, 26);
-            // The ports, the other way round, too.
+            // The ports are swapped, too.
             frame[34..38].copy_from_slice(&[0x13, 0x89, 0x13, 0x88]);
             frame[16..18].copy_from_slice(&40u16.to_be_bytes());
             frame[42..46].copy_from_slice(&next[n].to_be_bytes());
@@ -101,7 +102,7 @@ impl Connections {
         }
         send_batch(sender, &acks[..count])?;
         for frame in &mut acks[..count] {
-            // As it was, for the next station.
+            // Restored for the next station.
             frame[26..30].copy_from_slice(&[192, 0, 2, 1]);
             frame[30] = 10;
             frame[24..26].copy_from_slice(&[0, 0]);
@@ -110,7 +111,7 @@ impl Connections {
     }
 }
 
-/// Makes a frame for station `n` one from it; its addresses of IP begin at `ip`.
+/// Makes a frame from station `n` out of one for it; `ip`: offset of its IP addresses.
 fn turn_round(frame: &mut [u8], n: usize, ip: usize) {
     frame[..6].copy_from_slice(&SOURCE_MAC);
     frame[6..12].copy_from_slice(&station_mac(n));
@@ -118,7 +119,7 @@ fn turn_round(frame: &mut [u8], n: usize, ip: usize) {
     from.swap_with_slice(to);
 }
 
-/// Makes a frame one for station `n`, in that one's VLAN where there is a tag.
+/// Addresses a frame to station `n`, in its VLAN if there is a tag.
 fn address(frame: &mut [u8], n: usize) {
     frame[..6].copy_from_slice(&station_mac(n));
     let frame = match frame[12] {
@@ -141,12 +142,12 @@ fn open(ns: &Netns, name: &str) -> Result<Sender> {
     ns.run(|| Ok(Sender::open(&iface::find(name)?, 4 << 20)?))?
 }
 
-/// The same with room for a tag, as long as it was.
+/// The same frame with a tag, as long as before.
 fn tagged(frame: &[u8]) -> Vec<u8> {
     [&frame[..12], &[0x81, 0x00, 0, 0], &frame[12..frame.len() - 4]].concat()
 }
 
-/// Each station sends something, so that the bridge knows on which side it is, and the box that it is there.
+/// Each station sends a packet, so that the bridge learns its side, and the box learns it.
 pub fn answer_of(lab: &Lab) -> Result<()> {
     let sender = open(&lab.sink, SINK_PORT)?;
     let mut frame = packet(SOURCE_MAC, SOURCE_MAC, 60);
@@ -185,23 +186,27 @@ fn send_batch(sender: &Sender, frames: &[Vec<u8>]) -> Result<()> {
     Ok(())
 }
 
-/// How the source runs.
+/// Scheduling of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In real time on the last core, together with the path under test; gives the core away after each batch.
+    /// In real time on the last core, together with the path under test; yields after each batch.
     OneCore,
-    /// With some packets at once, before all else on the last core and never asleep; the first of each lot carries the time ([`stamp_of`]).
+    /// Some packets at once, before all else on the last core and never asleep; the first of each batch carries the time ([`stamp_of`]).
     Batches,
-    /// The same, with each packet when it is due; where packets are acknowledged, two of them with their ACK.
+    /// The same, but each packet when it is due; with acknowledgments, two of them with their ACK.
     Singly,
+<<<<<<< HEAD
     /// The same, but asleep until then: what else runs on that core has the rest of it.
     Spaced,
     /// In bursts, before all else on the last core, and asleep between them: as a network card hands packets over. What is to
     /// forward them may run on all cores.
+=======
+    /// In bursts, before all else on the last core, asleep in between, like packets from a network card. The path may use all cores.
+>>>>>>> prose3
     Bursts,
 }
 
-/// Offers packets of `len` bytes (Ethernet header included) for so long, `rate` per second or as many as go.
+/// Offers packets of `len` bytes (with Ethernet header) for this time, `rate` per second or as many as possible.
 pub fn offer(lab: &Lab, len: usize, rate: Option<f64>, span: Duration, place: Place) -> Result<Offered> {
     let sender = open(&lab.source, SOURCE_PORT)?;
     let mut source = Source::new(lab, len)?;
@@ -218,14 +223,14 @@ pub fn offer(lab: &Lab, len: usize, rate: Option<f64>, span: Duration, place: Pl
     })
 }
 
-/// The frames that are offered, each station in its turn.
+/// The offered frames, each station in turn.
 struct Source {
     frames: Vec<Vec<u8>>,
     stations: usize,
     at: usize,
-    /// Whose turn it was, by frame.
+    /// Index of the next station, by frame.
     turns: Vec<usize>,
-    /// Where a stamp goes, where there is room for one.
+    /// Offset of a stamp, if there is room for one.
     stamp: Option<usize>,
     connections: Option<Connections>,
 }
@@ -248,7 +253,7 @@ impl Source {
         })
     }
 
-    /// Sends so many, and what answers them. Returns how many packets that is.
+    /// Sends a batch, and its acknowledgments. Returns the number of packets.
     fn send(&mut self, sender: &Sender, batch: usize, stamped: bool) -> Result<u64> {
         for (frame, turn) in self.frames.iter_mut().zip(&mut self.turns).take(batch) {
             self.at = (self.at + STRIDE) % self.stations;
@@ -267,11 +272,11 @@ impl Source {
     }
 }
 
-/// A source that had no turn for so long was stopped: the kernel takes real-time threads off a core for 50 ms of each second in which
+/// Time without a turn after which a source was stopped: the kernel takes real-time threads off a core for 50 ms of each second in which
 /// they never sleep (sched_rt_runtime_us). Nothing else here takes so long.
 const STOPPED_NS: u64 = 30_000_000;
-/// On a core of its own it was held up when it had no turn for so long: since Linux 6.12 ordinary threads that real-time ones keep
-/// from a core get it now and then all the same, for as long as they want it or some milliseconds.
+/// Time without a turn after which a source on its own core was late: since Linux 6.12 ordinary threads starved by real-time ones
+/// nevertheless get the core now and then, for as long as they need it or some milliseconds.
 const LATE_NS: u64 = 200_000;
 
 fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration, place: Place) -> Result<Offered> {
@@ -290,10 +295,10 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
     let (start, cpu) = (monotonic_ns(), thread_cpu_ns());
     let end = start + span.as_nanos() as u64;
     let (mut now, mut sent) = (start, 0u64);
-    // When the first packet was due: later where the source was stopped, since no network makes up for such a time at once.
+    // When the first packet was due; later if the source was stopped, since no network makes up for such a time at once.
     let mut origin = start;
     let (mut last, mut stopped_ns) = (start, 0);
-    // One that sleeps meanwhile, or shares its core with the path, has no turn for longer all the time.
+    // A source that sleeps between bursts, or shares its core with the path, regularly has no turn for longer.
     let late = if matches!(place, Place::Batches | Place::Singly) { LATE_NS } else { STOPPED_NS };
     while now < end {
         if now - last > STOPPED_NS {
@@ -304,7 +309,7 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
         }
         last = now;
         let due = rate.map_or(u64::MAX, |rate| ((now - origin) as f64 * rate / 1e9) as u64);
-        // As a network card would: some packets at once where there are many.
+        // Like a network card: several packets at once at high rates.
         let at_once = match place {
             Place::OneCore | Place::Batches => SEND_BATCH as u64 / 2,
             // Two segments and the ACK of both.
@@ -322,11 +327,11 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
             }
             continue;
         }
-        // Of three packets one is an ACK, where there are some.
+        // With acknowledgments, one packet in three is an ACK.
         let data = if source.connections.is_some() { (due - sent) / 3 * 2 } else { due - sent };
         let batch = data.clamp(1, SEND_BATCH as u64) as usize;
         sent += source.send(sender, batch, matches!(place, Place::Batches | Place::Singly | Place::Spaced))?;
-        // Whoever is to forward them has its turn; that is no idle turn.
+        // Lets the path run; that is not an idle turn.
         if place == Place::OneCore {
             std::thread::yield_now();
         }
@@ -336,7 +341,7 @@ fn drive(sender: &Sender, source: &mut Source, rate: Option<f64>, span: Duration
     Ok(Offered { packets: sent, wall_ns, cpu_ns, idle_ns: (turns as f64 * cost) as u64, stopped_ns })
 }
 
-/// What a stamp begins with.
+/// Start of a stamp.
 const STAMP: [u8; 4] = *b"time";
 
 fn real_ns() -> u64 {
@@ -348,14 +353,14 @@ fn stamp(payload: &mut [u8]) {
     payload[4..12].copy_from_slice(&real_ns().to_be_bytes());
 }
 
-/// When a frame was sent, if it says so: nanoseconds of `CLOCK_REALTIME`.
+/// When a frame was sent, if it has a stamp: nanoseconds of `CLOCK_REALTIME`.
 pub fn stamp_of(frame: &[u8]) -> Option<u64> {
     let headers = if *frame.get(23)? == 6 { TCP_HEADERS } else { UDP_HEADERS };
     let stamp = frame.get(headers..headers + 12)?.strip_prefix(&STAMP)?;
     Some(u64::from_be_bytes(stamp.try_into().ok()?))
 }
 
-/// CPU time of an idle turn in nanoseconds: the least of several trials, since whatever comes between makes it longer.
+/// CPU time of an idle turn in nanoseconds: the least of several trials, since any disturbance makes it longer.
 fn idle_cost(mut turn: impl FnMut()) -> f64 {
     const TURNS: u32 = 500;
     let mut trial = || {
@@ -366,7 +371,7 @@ fn idle_cost(mut turn: impl FnMut()) -> f64 {
     (0..20).map(|_| trial()).fold(f64::INFINITY, f64::min)
 }
 
-/// Packets that the sink's interface has received, and the source's where something comes back.
+/// Packets that the sink's interface has received, and the source's if there are replies.
 pub fn delivered(lab: &Lab) -> Result<u64> {
     let back = if lab.kind.is_managed() { received(&lab.source, SOURCE_PORT)? } else { 0 };
     Ok(received(&lab.sink, SINK_PORT)? + back)

@@ -1,23 +1,23 @@
-//! How fast the box forwards, beside a plain kernel bridge and one with HTB that has as many classes as there are stations.
+//! Forwarding speed of the box, compared with a plain kernel bridge and with one that has HTB with as many classes as stations.
 //!
-//! The box is there twice, with packet rings and with AF_XDP sockets. All are in the same place of the same topology, in turns (A B C
-//! A B C, five rounds; three with `--short`), so that what else the machine does hits all alike.
-//! Packets go from the wire to the stations, each station in its turn. On one core, source and path take turns in one
-//! real-time class, and the CPU time of the path is what is not idle, less what source and sink take when a cable joins
-//! them. Under a backlog every class or queue holds packets while 5 % more come than are served.
+//! The box runs twice, with packet rings and with AF_XDP sockets. All middles are in the same place of the same topology, and alternate (A
+//! B C A B C, five rounds; three with `--short`), so that other work of the machine affects all alike. Packets go from the wire to the
+//! stations, each station in turn. On one core, source and path alternate in one real-time class, and the CPU time of the path is the time
+//! that is not idle, less that of source and sink joined by a cable. Under a backlog every class or queue holds packets while 5 % more
+//! arrive than are served.
 //!
-//! Two shards are measured beside one that has the same two contention domains, flat out on one core and with bursts on all:
-//! what they carry together is twice what one does as long as a packet costs no more CPU time.
+//! Two shards are compared with one that has the same two contention domains, at full load on one core and with bursts on all: together
+//! they carry twice as much as one, as long as a packet costs no more CPU time.
 //!
-//! On all cores, the source has the last one and the box the others, as it is deployed. There it is also measured with all that it does
-//! by default: the tree of queues, active queue management and charges by airtime, TCP data one way and ACKs the other, with
-//! the packet I/O that it chooses itself and with AF_XDP. Of each the highest rate with at most 0.5 % lost is sought, and at parts of
-//! that what it adds to the bridge's latency.
+//! On all cores, the source has the last one and the box the others, as it is deployed. There it is also measured with all its default
+//! functions: the tree of queues, active queue management and charges by airtime, TCP data one way and ACKs the other, with packet I/O of
+//! its own choice and with AF_XDP. Measured are the highest rate of each with at most 0.5 % lost, and, at parts of that rate, the latency
+//! that it adds to the bridge's.
 //!
-//! At last the box has as many who watch as it admits, the page among them with all the browsers that it admits, and then those who
-//! attack its page; each is compared with a box without clients (`watched.rs`, `attackers.rs`).
+//! Finally the box has as many watchers as it admits, among them the page with all the browsers that it admits, and then attackers of its
+//! page; each is compared with a box without clients (`watched.rs`, `attackers.rs`).
 //!
-//! Ends with 1 where a bound is missed.
+//! The exit status is 1 if a bound is missed.
 //!
 //! `forwarding [--short] [--bytes 64|512|1500] [--stations N] [--shards | --all-cores | --watched | --attacked] [--web PROGRAM]`; needs root, `tc`, `taskset` and `chrt`.
 
@@ -41,15 +41,15 @@ use lab::{Lab, Middle};
 use measure::{Latency, MOST_LOST, Reading};
 use watched::{Watched, Watchers};
 
-/// Bytes of a frame without its check sequence, and what it is called.
+/// Bytes of a frame without its check sequence, and its name.
 const SIZES: [(usize, &str); 3] = [(60, "64"), (508, "512"), (1514, "1500")];
 const STATIONS: [usize; 3] = [10, 1_000, 50_000];
-/// HTB is measured with so many classes at most: to make more takes minutes.
+/// Most classes with which HTB is measured: creating more takes minutes.
 const MOST_CLASSES: usize = 1_000;
-/// The part of the slower one's rate that is served under a backlog.
+/// Part of the slower one's rate that is served under a backlog.
 const BACKLOG_PART: f64 = 0.4;
 
-/// Of which the median is judged.
+/// Rounds of which the median is judged.
 const SHARD_ROUNDS: usize = 5;
 
 const USAGE: &str = "usage: forwarding [--bytes 64|512|1500] [--stations N] [--short] [--shards | --all-cores | --watched | --attacked] [--web PROGRAM]";
@@ -59,7 +59,7 @@ struct Plan {
     span: Duration,
     sizes: Vec<(usize, &'static str)>,
     stations: Vec<usize>,
-    /// Stations of the box that others watch.
+    /// Stations of the box with watchers.
     watched: usize,
 }
 
@@ -113,7 +113,7 @@ fn main() -> Result<ExitCode> {
     if matches!(alone, None | Some("--shards")) {
         shards(&plan, &mut results)?;
     }
-    // Nine, or five in short: the bound is closer than those above.
+    // Nine, or five with `--short`: the bound is closer than those above.
     let rounds = 2 * plan.rounds - 1;
     if matches!(alone, None | Some("--watched")) {
         results.watched.push(watched::measure::<Watchers>(&web, rounds, plan.watched)?);
@@ -124,7 +124,7 @@ fn main() -> Result<ExitCode> {
     Ok(if results.judge() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The box of this configuration, whose log has what its state costs.
+/// Runs the box of this configuration, whose log has the cost of copying its state.
 fn run_box(config: &Path) -> Result<ExitCode> {
     let log = std::fs::File::create(lab::log_of(config)).context("the box's log")?;
     tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_ansi(false).with_writer(log).init();
@@ -133,16 +133,16 @@ fn run_box(config: &Path) -> Result<ExitCode> {
 
 #[derive(Default)]
 struct Results {
-    /// CPU time of the path for a packet, median, by path, stations, size, and whether there is a backlog.
+    /// Median CPU time of the path for a packet, by path, stations, size, and whether there is a backlog.
     path_ns: BTreeMap<(Middle, usize, usize, bool), f64>,
-    /// By part of its highest rate in percent: what the box with all management adds to the bridge's 99th percentile, in microseconds.
+    /// By part of its highest rate in percent: 99th percentile that the box with all management adds to the bridge's, in microseconds.
     added: Vec<(f64, f64)>,
     idle: Option<f64>,
-    /// Under a backlog: the part of the rate to be served that was delivered, median, by path, stations and size.
+    /// Under a backlog: median of the delivered part of the rate to be served, by path, stations and size.
     served: BTreeMap<(Middle, usize, usize), f64>,
     /// By path and bytes: the highest rate on all cores, in kpps.
     highest: BTreeMap<(Middle, usize), f64>,
-    /// By what it was measured on: what two shards carry for each packet of one, with as much CPU time each.
+    /// By measurement: packets carried by two shards for each packet of one, with as much CPU time each.
     shards: Vec<(String, f64)>,
     watched: Vec<Watched>,
 }
@@ -201,8 +201,8 @@ fn one_core(plan: &Plan, stations: usize, results: &mut Results) -> Result<()> {
     Ok(())
 }
 
-/// All cores, with the box as it is deployed, beside the bridge: the highest rate, latency, idling. No other box is there
-/// meanwhile: each does something every so often, and what comes then waits.
+/// All cores, with the box as deployed, compared with the bridge: highest rate, latency, idle load. No other box runs meanwhile, since its
+/// periodic work would delay packets.
 fn whole_machine(plan: &Plan, kind: Middle, results: &mut Results) -> Result<()> {
     const STATIONS: usize = 1_000;
     let (bridge, lab) = (Lab::new(Middle::Bridge, STATIONS, None)?, Lab::new(kind, STATIONS, None)?);
@@ -238,7 +238,7 @@ fn whole_machine(plan: &Plan, kind: Middle, results: &mut Results) -> Result<()>
     Ok(())
 }
 
-/// What a packet takes from source to sink, at parts of the rate that the box carries.
+/// Latency of packets from source to sink, at parts of the rate that the box carries.
 fn latencies(plan: &Plan, labs: [&Lab; 2], results: &mut Results) -> Result<()> {
     let (len, _) = SIZES[0];
     let kind = labs[1].kind;
@@ -302,7 +302,7 @@ fn shards(plan: &Plan, results: &mut Results) -> Result<()> {
 }
 
 impl Results {
-    /// Prints each promised figure beside its bound. Returns whether all are met.
+    /// Prints each promised figure with its bound. Returns whether all are met.
     fn judge(&self) -> bool {
         println!();
         let mut met = true;

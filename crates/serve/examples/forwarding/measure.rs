@@ -1,4 +1,4 @@
-//! What is measured on a path: packets per second and CPU time for each, flat out and under a backlog; latency; idling.
+//! Measurements of a path: packets per second and CPU time of each, at full load and under a backlog; latency; idle load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,9 +14,9 @@ use serde::Serialize;
 use crate::lab::{Lab, Middle};
 use crate::load::{Offered, Place, SINK_PORT, delivered, offer, stamp_of};
 
-/// More is offered than is served, so that queues stay full.
+/// Offered rate relative to the served one, so that queues stay full.
 const OVERLOAD: f64 = 1.05;
-/// Before a measurement, so that caches and queues are as they will be.
+/// Time before a measurement, so that caches and queues are in a steady state.
 const WARM_UP: Duration = Duration::from_millis(150);
 
 /// One measurement on one core.
@@ -24,20 +24,20 @@ const WARM_UP: Duration = Duration::from_millis(150);
 pub struct Reading {
     /// Packets delivered per second, in thousands; source, path and sink share the core.
     pub kpps: f64,
-    /// CPU time of everything for each packet delivered, and of the source for each packet offered, in nanoseconds.
+    /// CPU time of everything for each delivered packet, and of the source for each offered packet, in nanoseconds.
     pub ns: f64,
-    /// Part of the offered packets that was not delivered.
+    /// Part of the offered packets that was lost.
     pub lost: f64,
-    /// Packets offered for each that was delivered.
+    /// Offered packets for each delivered one.
     offered: f64,
     packets: u64,
     stopped_ns: u64,
-    /// Under a backlog: the part of the rate to be served that was delivered.
+    /// Under a backlog: delivered part of the rate to be served.
     pub served: f64,
 }
 
 impl Reading {
-    /// CPU time of the path alone, source and sink taken off: they take what a cable between them takes.
+    /// CPU time of the path alone in nanoseconds, without source and sink, whose time is that of a cable between them.
     pub fn path_ns(&self, cable: &Self) -> f64 {
         self.ns - cable.ns * self.offered
     }
@@ -67,10 +67,10 @@ pub fn backlogged(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Rea
     reading
 }
 
-/// Fills all queues: offers as much as goes until the box has turned away half as many packets as fill them, each station's in turn;
-/// where there is no box, a few times as many as fill them.
+/// Fills all queues: offers as much as possible until the box has dropped half as many packets as fill them, each station's in turn;
+/// without a box, a few times as many as fill them.
 fn fill(lab: &Lab, len: usize) -> Result<()> {
-    /// Times a warm-up.
+    /// Longest fill, in warm-ups.
     const LONGEST: usize = 60;
     let turned_away = |status: Status| status.packets.drops[DropReason::QueueFull];
     let before = lab.status().map(turned_away);
@@ -105,23 +105,23 @@ fn read(lab: &Lab, offer: impl FnOnce() -> Result<Offered>) -> Result<Reading> {
     })
 }
 
-/// Packets per second that come in bursts: less than one loop and the source carry on two cores.
+/// Packets per second in bursts: less than one loop and the source carry on two cores.
 const BURSTS_PPS: f64 = 150_000.0;
 
 /// Offers bursts that may be forwarded on all cores; the CPU time is that of the threads.
 pub fn bursts(lab: &Lab, len: usize, span: Duration) -> Result<Reading> {
     offer(lab, len, Some(BURSTS_PPS), WARM_UP, Place::Bursts)?;
     let reading = read(lab, || offer(lab, len, Some(BURSTS_PPS), span, Place::Bursts))?;
-    // CPU time for each packet says nothing where hardly any came.
+    // CPU time for each packet means nothing if hardly any arrived.
     ensure!(reading.kpps * 1e3 > 0.9 * BURSTS_PPS, "{}: {:.0} kpps came of the bursts", lab.kind.name(), reading.kpps);
     Ok(reading)
 }
 
-/// A part of the packets that may be lost at the highest rate.
+/// Part of the packets that may be lost at the highest rate.
 pub const MOST_LOST: f64 = 0.005;
 
-/// The highest rate that loses no more than [`MOST_LOST`], in packets per second of both directions, on all cores: found by halving
-/// what is open, from what the source itself offers. And whether it is the source that offers no more.
+/// The highest rate that loses at most [`MOST_LOST`], in packets per second of both directions, on all cores: by bisection, from the rate
+/// that the source itself offers. Also returns whether the source limits it.
 pub fn highest_rate(lab: &Lab, len: usize, span: Duration) -> Result<(f64, bool)> {
     const STEPS: usize = 7;
     let carries = |rate: Option<f64>| -> Result<(f64, bool)> {
@@ -143,7 +143,7 @@ pub fn highest_rate(lab: &Lab, len: usize, span: Duration) -> Result<(f64, bool)
     Ok((carried, false))
 }
 
-/// Times from source to sink, in microseconds: half of them, 99 of 100, 999 of 1000 are not above these.
+/// Times from source to sink, in microseconds: 50th, 99th and 99.9th percentile.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Latency {
     pub p50: f64,
@@ -151,10 +151,10 @@ pub struct Latency {
     pub p999: f64,
 }
 
-/// A box that hardly slept is an ordinary thread for a second; then it runs before all others again.
+/// Time until a box that hardly slept, and so became an ordinary thread for a second, has real-time priority again.
 const SETTLE: Duration = Duration::from_millis(1_300);
 
-/// What packets took on their way.
+/// Results of packets on their way.
 #[derive(Clone, Copy, Debug)]
 pub struct Passage {
     pub latency: Latency,
@@ -164,12 +164,12 @@ pub struct Passage {
     pub lost: u64,
 }
 
-/// Latency of packets among `pps` others.
+/// Latency of packets at a load of `pps`.
 pub fn latency(lab: &Lab, len: usize, pps: f64, span: Duration) -> Result<Latency> {
     Ok(passage(lab, len, pps, span, Place::Singly)?.latency)
 }
 
-/// How `pps` of a source in this place pass.
+/// Passage of `pps`.
 pub fn passage(lab: &Lab, len: usize, pps: f64, span: Duration, place: Place) -> Result<Passage> {
     offer(lab, len, Some(pps), SETTLE, place)?;
     let done = AtomicBool::new(false);
@@ -192,7 +192,7 @@ pub fn passage(lab: &Lab, len: usize, pps: f64, span: Duration, place: Place) ->
 }
 
 fn receive(done: &AtomicBool, ready: &std::sync::mpsc::Sender<()>) -> Result<Vec<u64>> {
-    // The kernel has stamped each frame at its arrival: the reader may be late, and must not keep the box from its core.
+    // The kernel stamps each frame on arrival, so the reader may be late, and must not keep the box from its core.
     rt::run_last()?;
     let mut ring = Ring::open(&iface::find(SINK_PORT)?, 8192)?;
     ring.start()?;
@@ -207,7 +207,7 @@ fn receive(done: &AtomicBool, ready: &std::sync::mpsc::Sender<()>) -> Result<Vec
     Ok(times)
 }
 
-/// The part of a core that a box takes that has nothing to do.
+/// Part of a core that an idle box uses.
 pub fn idle(lab: &Lab, span: Duration) -> f64 {
     debug_assert!(matches!(lab.kind, Middle::Box | Middle::BoxXdp));
     let before = lab.box_cpu_ns();

@@ -1,11 +1,11 @@
-//! What those who watch a box, and those who attack its page, cost its packet loop.
+//! Cost of watchers of a box, and of attackers of its page, for its packet loop.
 //!
-//! Watchers are as many clients of the watch socket as it admits, one of them evenair-web with as many browsers as it admits and a thousand
-//! connections that ask for nothing. Attackers are in `attackers.rs`. In the middle of each run evenair-web hangs (SIGSTOP), until the box
-//! drops it; after the run it goes on, and is asked for its page.
+//! Watchers are as many clients of the watch socket as it admits, one of them evenair-web with as many browsers as it admits and a
+//! thousand connections without a request. Attackers are in `attackers.rs`. In the middle of each run evenair-web hangs (SIGSTOP), until
+//! the box drops it; after the run it continues, and its page is requested.
 //!
-//! Runs with and without them alternate, at a rate far below the highest, so that what is lost is lost by the box. On a machine of few
-//! cores all who watch run beside the packet loop on its core.
+//! Runs with and without them alternate, at a rate far below the highest, so that losses are those of the box. On a machine of few cores
+//! all watchers run on the core of the packet loop.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,7 +29,7 @@ const LEN: usize = 60;
 /// Packets per second, about a tenth of what the box carries on one core.
 const PPS: f64 = 40_000.0;
 const SPAN: Duration = Duration::from_secs(10);
-/// evenair-web hangs so long after the clients have come: in the middle of a run.
+/// Time after which evenair-web hangs: in the middle of a run.
 const HANGS: Duration = Duration::from_secs(7);
 /// Clients of the watch socket beside evenair-web; it admits 16.
 const CLIENTS: usize = 15;
@@ -40,21 +40,20 @@ const IDLE: usize = 1_000;
 /// As `kill -STOP` and `kill -CONT`.
 const SIGSTOP: i32 = 19;
 const SIGCONT: i32 = 18;
-/// After this evenair-web is taken not to recover.
+/// Time after which evenair-web is taken not to recover.
 const LONGEST_RECOVERY: Duration = Duration::from_secs(60);
 
-/// A box beside others, compared with itself alone.
+/// A box beside watchers or attackers, compared with a box alone.
 pub struct Watched {
-    /// Who was there.
+    /// Watchers or attackers.
     pub by: &'static str,
     /// Active stations.
     pub stations: usize,
-    /// CPU time of the packet loop for a packet, watched over not: the median of the rounds, since the machine's speed changes from
-    /// one to the next.
+    /// Ratio of the packet loop's CPU time for a packet, with and without them; median.
     pub loop_ratio: f64,
     /// Medians of the 99th percentile of latency, not watched and watched, in microseconds.
     pub p99_us: [f64; 2],
-    /// What copying the state cost.
+    /// Cost of copying the state.
     pub slices: Slices,
     /// Packets lost in all watched runs.
     pub lost: u64,
@@ -71,24 +70,24 @@ pub struct Recovery {
     pub answers_after_s: f64,
 }
 
-/// Those who are beside the box in a run.
+/// Watchers or attackers in a run.
 pub trait Beside: Sized {
-    /// What they are called in sentences and in tables.
+    /// Their name in sentences and in tables.
     const NAMES: [&str; 2];
     /// How the source of the packets runs.
     const SOURCE: Place;
 
-    /// Who they are, in numbers.
+    /// Description with their numbers.
     fn numbers() -> String;
 
     /// Starts them and evenair-web, which hangs in the middle of a run.
     fn start(lab: &Lab, web: &Path) -> Result<Self>;
 
-    /// Ends them, and has evenair-web go on.
+    /// Ends them, and lets evenair-web continue.
     fn end(self) -> Result<Recovery>;
 }
 
-/// Runs without and with them in turn.
+/// Alternating runs without and with them.
 pub fn measure<T: Beside>(web: &Path, rounds: usize, stations: usize) -> Result<Watched> {
     let lab = Lab::new(Middle::Managed, stations, None)?;
     println!("\n{stations} stations, {PPS} packets/s, {}:", T::numbers());
@@ -141,7 +140,7 @@ impl Drop for Web {
 }
 
 impl Web {
-    /// Starts this command of evenair-web with these arguments, at a free port.
+    /// Starts it with these arguments, on a free port.
     pub fn start(command: &mut Command, arguments: &[&OsStr]) -> Result<Self> {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         command.args(arguments).args(["--listen", &address.to_string()]).stdout(Stdio::piped());
@@ -153,7 +152,7 @@ impl Web {
         Ok(web)
     }
 
-    /// Has it hang after [`HANGS`].
+    /// Lets it hang after [`HANGS`].
     pub fn hang_later(&self) {
         let web = self.child.id();
         thread::spawn(move || {
@@ -163,7 +162,7 @@ impl Web {
         });
     }
 
-    /// Has it go on, and waits for its page. It may not have ended.
+    /// Lets it continue, and waits for its page. It must not have ended.
     pub fn recovery(mut self) -> Result<Recovery> {
         let start = Instant::now();
         process::signal(self.child.id(), SIGCONT)?;
@@ -178,7 +177,7 @@ impl Web {
         Ok(Recovery { most_mb: most_kib * 1024.0 / 1e6, answers_after_s: start.elapsed().as_secs_f64() })
     }
 
-    /// The answer to a request for a page that is open to everybody.
+    /// Requests a page that is open to everybody.
     fn page(&self) -> Result<()> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
@@ -190,12 +189,12 @@ impl Web {
     }
 }
 
-/// All who watch.
+/// All watchers.
 pub struct Watchers {
     web: Web,
-    /// To the watch socket.
+    /// Connections to the watch socket.
     watching: Vec<UnixStream>,
-    /// To evenair-web.
+    /// Connections to evenair-web.
     connections: Vec<TcpStream>,
 }
 
@@ -227,7 +226,7 @@ impl Beside for Watchers {
         Ok(clients)
     }
 
-    /// None of the clients may have ended before.
+    /// No client may have ended before.
     fn end(self) -> Result<Recovery> {
         self.watching.iter().try_for_each(|stream| stream.shutdown(Shutdown::Both)).context("a client")?;
         // Those that evenair-web has closed have ended already.
@@ -236,7 +235,7 @@ impl Beside for Watchers {
     }
 }
 
-/// Reads in a thread of its own whatever comes, until the end. Gives `other` back.
+/// Reads until the end of the stream, in its own thread. Returns `other`.
 fn read_on<T>(mut stream: impl Read + Send + 'static, other: T) -> Result<T> {
     let work = move || {
         let mut part = vec![0; 1 << 16];

@@ -1,6 +1,6 @@
 //! A Unix socket that clients connect to, and the loop that accepts them: of the control socket and of the watch socket.
 //!
-//! The socket is made again if its file is deleted, since the box could not be reached any more.
+//! The socket is created again if its file is deleted, since the box would no longer be reachable.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -15,26 +15,26 @@ use anyhow::{Context, Result, bail};
 use evenair_sys::rt::{Epoll, Waker};
 use tracing::warn;
 
-/// How long to wait before the next attempt where no client can be accepted.
+/// Pause before the next attempt if no client can be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often it is looked whether the path still leads to the socket.
+/// Interval of checks whether the path still leads to the socket.
 const CHECK: Duration = Duration::from_secs(2);
 
-/// What a socket is for.
+/// Purpose of a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Purpose {
     /// "control socket".
     pub(crate) name: &'static str,
     /// Its key in the configuration.
     pub(crate) key: &'static str,
-    /// The group that may open it, where there is such a group; otherwise that of the process.
+    /// The group that may open it, if there is such a group; otherwise that of the process.
     pub(crate) group: Option<&'static str>,
 }
 
-/// The end of the box, for the thread that accepts clients.
+/// The end of the box, as a signal to the thread that accepts clients.
 pub(crate) struct End {
     reached: AtomicBool,
-    /// Woken when it is reached.
+    /// Woken when the end is reached.
     waker: Waker,
 }
 
@@ -43,33 +43,33 @@ impl End {
         Ok(Self { reached: AtomicBool::new(false), waker: Waker::new()? })
     }
 
-    /// From now on no client is accepted.
+    /// Ends the acceptance of clients.
     pub(crate) fn reach(&self) {
         self.reached.store(true, Ordering::Release);
         self.waker.wake();
     }
 }
 
-/// The socket that clients connect to, and the file that leads to it.
+/// The socket that clients connect to, and its file.
 pub(crate) struct Door {
     path: PathBuf,
     purpose: Purpose,
     listener: UnixListener,
-    /// Device and number of the file.
+    /// Device and inode number of the file.
     file: (u64, u64),
 }
 
 impl Door {
-    /// Listens at `path`, whose directory is made if need be. A socket left over by a dead box is replaced.
+    /// Listens at `path`, whose directory is created if needed. A socket left by a dead box is replaced.
     ///
     /// # Errors
-    /// A living box answers there already, or the directory or the socket cannot be made.
+    /// A running box replies there already, or the directory or the socket cannot be created.
     pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<Self> {
         let describe = || format!("{} = {:?}", purpose.key, path.display());
         if UnixStream::connect(path).is_ok() {
             bail!("{}: another box answers there already", describe());
         }
-        // A directory below /run is gone after each start of the machine.
+        // A directory below /run is gone after a boot.
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             let directory = || format!("{}: make the directory {}", describe(), parent.display());
             fs::create_dir_all(parent).with_context(directory)?;
@@ -79,7 +79,7 @@ impl Door {
             _ => {}
         }
         let listener = UnixListener::bind(path).with_context(describe)?;
-        // Who may write to the control socket may take the box out of the path.
+        // Whoever may write to the control socket may take the box out of the path.
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
         purpose.give_to_group(path);
         listener.set_nonblocking(true).with_context(describe)?;
@@ -87,12 +87,12 @@ impl Door {
         Ok(Self { path: path.to_owned(), purpose, listener, file })
     }
 
-    /// Whether the path still leads here.
+    /// Whether the path still leads to this socket.
     fn is_there(&self) -> bool {
         number_of(&self.path).is_ok_and(|file| file == self.file)
     }
 
-    /// Hands each client to `admit` until the end. Makes the socket again if its file was deleted.
+    /// Passes each client to `admit` until the end. Creates the socket again if its file was deleted.
     ///
     /// # Errors
     /// A refused system call.
@@ -141,7 +141,7 @@ impl Door {
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    // Such as without free descriptors: to try again at once would only take the processor's time.
+                    // For instance without free descriptors: an immediate attempt would only use processor time.
                     if !std::mem::replace(logged, true) {
                         warn!("cannot accept a client of the {}: {error}", self.purpose.name);
                     }
@@ -175,7 +175,7 @@ fn group_number(groups: &str, name: &str) -> Option<u32> {
     line.split(':').nth(2)?.parse().ok()
 }
 
-/// A client's connection, on which neither reading nor writing takes longer than until a deadline.
+/// A client's connection with a deadline for reads and writes.
 pub(crate) struct Timed<'a> {
     pub(crate) stream: &'a UnixStream,
     pub(crate) deadline: Instant,

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 
 use super::server::check;
 
-/// The thread that waits for the signal, until this is dropped. It reads the file, so that the packet loop need not.
+/// The thread that waits for the signal, until this is dropped. It reads the file instead of the packet loop.
 pub(crate) struct Hangup {
     end: Arc<(AtomicBool, Waker)>,
     thread: Option<JoinHandle<()>>,

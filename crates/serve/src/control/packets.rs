@@ -3,7 +3,7 @@
 use evenair_api::PacketStatus;
 use tracing::info;
 
-/// Logs what became of every packet, at the end.
+/// Logs the fate of all packets, at the end.
 pub(crate) fn log_balance(packets: &PacketStatus) {
     info!("ended: {}", balance(packets));
 }
@@ -27,7 +27,7 @@ mod tests {
 
     use super::*;
 
-    /// A status with one packet of this cause, and what it looks like in JSON.
+    /// A status with one packet of this cause, and its form in JSON.
     fn one<C: Cause>(count: impl Fn(&mut PacketStatus, C), cause: C) -> (PacketStatus, serde_json::Value) {
         let mut packets = PacketStatus::default();
         count(&mut packets, cause);

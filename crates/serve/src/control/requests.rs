@@ -4,35 +4,36 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use evenair_api::{Json, Request};
 
-/// Longest line a client may send, its end included, in bytes.
+/// Longest line of a client in bytes, including its end.
 pub const MAX_LINE: usize = 64 * 1024;
 
-/// The requests that a stream of bytes has.
+/// The requests in a stream of bytes.
 #[derive(Debug)]
 pub struct Requests<R> {
     lines: BufReader<R>,
     line: Vec<u8>,
 }
 
-/// What a client has sent.
+/// A line from a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// A whole line: a request, or why it is none.
+    /// A complete line: a request, or why it is none.
     Whole(Result<Request, String>),
-    /// The line is longer than [`MAX_LINE`]. What follows is not the start of a request: nothing more is to be read.
+    /// The line is longer than [`MAX_LINE`]. The stream cannot be read further, since its rest is not the start of a
+    /// request.
     TooLong,
 }
 
-/// A line as it came.
+/// A line as received.
 pub(crate) enum RawLine<'a> {
-    /// All of it.
+    /// The complete line.
     Whole(&'a [u8]),
     /// As [`Line::TooLong`].
     TooLong,
 }
 
 impl<R: Read> Requests<R> {
-    /// Those of this stream.
+    /// The requests in this stream.
     pub fn new(stream: R) -> Self {
         Self { lines: BufReader::new(stream), line: Vec::new() }
     }
@@ -42,10 +43,10 @@ impl<R: Read> Requests<R> {
         self.lines.get_mut()
     }
 
-    /// The next line; none at the end of the stream. The last line may be without its end.
+    /// The next line; `None` at the end of the stream. The last line may lack its end.
     ///
     /// # Errors
-    /// Those of the stream.
+    /// An error of the stream.
     pub fn read(&mut self) -> io::Result<Option<Line>> {
         Ok(self.read_raw()?.map(|line| match line {
             RawLine::Whole(line) => {
@@ -55,10 +56,10 @@ impl<R: Read> Requests<R> {
         }))
     }
 
-    /// The same without reading the request in it.
+    /// The same without parsing the request.
     ///
     /// # Errors
-    /// Those of the stream.
+    /// An error of the stream.
     pub(crate) fn read_raw(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.line.clear();
         if (&mut self.lines).take(MAX_LINE as u64).read_until(b'\n', &mut self.line)? == 0 {

@@ -31,17 +31,17 @@ use crate::persisted_mode::PersistedMode;
 use crate::users;
 use crate::vitals::Vitals;
 
-/// More than any PHY rate.
+/// Bound of PHY rates in a request, in Mb/s: more than any.
 const MAX_RATE_MBPS: f64 = 10_000.0;
-/// Places in a file that an answer names.
+/// Places in a file that a reply names, at most.
 const MOST_PLACES: usize = 20;
-/// How long a client may take until its next request is complete.
+/// Time within which a client's next request has to be complete.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
-/// How long a client may take to read an answer.
+/// Time within which a client has to read a reply.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// Who may write to it may take the box out of the path.
+/// Whoever may write to it may take the box out of the path.
 const PURPOSE: Purpose = Purpose { name: "control socket", key: "[control] socket", group: None };
-/// How long the end waits for the last answers to be written.
+/// Time that the end waits for the last replies to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Serves the control socket until dropped.
@@ -53,10 +53,10 @@ pub(crate) struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What each client's thread works with.
+/// Context of each client's thread.
 #[derive(Clone)]
 struct Client {
-    /// What the box was started with.
+    /// The configuration at the start of the box.
     config: Arc<BoxConfig>,
     control: ControlHandle,
     /// The file of the persisted mode for the next process.
@@ -64,24 +64,24 @@ struct Client {
     parts: Parts,
 }
 
-/// Parts of the box that requests are about, beside the loop.
+/// Parts of the box beside the loop that requests concern.
 #[derive(Clone, Default)]
 pub(crate) struct Parts {
     /// Whether the bridge can carry the traffic.
     pub(crate) fail_open: Option<Arc<FailOpen>>,
-    /// Where history and watch feed learn who commanded what.
+    /// Sink of events, for the authors of commands.
     pub(crate) events: Option<EventSink>,
     /// Names of stations.
     pub(crate) names: Names,
-    /// Shown in the status.
+    /// Health, shown in the status.
     pub(crate) vitals: Vitals,
 }
 
 impl Server {
-    /// Listens at `path`, whose directory is made if need be. A socket left over by a dead box is replaced.
+    /// Listens at `path`, whose directory is created if needed. A socket left by a dead box is replaced.
     ///
     /// # Errors
-    /// A living box answers there already, or the directory or the socket cannot be made.
+    /// A running box replies there already, or the directory or the socket cannot be created.
     pub(crate) fn start(path: &Path, config: &BoxConfig, control: ControlHandle, parts: Parts) -> Result<Self> {
         let door = Door::open(path, PURPOSE)?;
         let slots = Slots::default();
@@ -114,7 +114,7 @@ impl Drop for Server {
     }
 }
 
-/// Gives a client a thread, as long as there are slots.
+/// Serves a client in its own thread, if there is a free slot.
 fn admit(stream: UnixStream, slots: &Slots, context: &Client) {
     let Some(slot) = slots.take(stream) else { return };
     let context = context.clone();
@@ -128,7 +128,7 @@ fn admit(stream: UnixStream, slots: &Slots, context: &Client) {
     }
 }
 
-/// Answers a client until it hangs up, or is silent for too long.
+/// Replies to a client until it hangs up, or is silent for too long.
 fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
     let stream = slot.stream();
     let mut requests = Requests::new(Timed { stream, deadline: Instant::now() });
@@ -154,7 +154,7 @@ fn serve(slot: &Slot, context: &Client) -> io::Result<()> {
     }
 }
 
-/// Answers a request, and leaves as an event who commanded what.
+/// Replies to a request, and records the author of a command as an event.
 fn commanded(request: Result<Request, String>, context: &Client, slot: &Slot) -> Response {
     let command = request.as_ref().ok().and_then(Commanded::of);
     let (Some(command), Some(events)) = (command, &context.parts.events) else {
@@ -197,7 +197,7 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
         context.persisted_mode.iter().for_each(|mode| mode.keep(request));
         mode_command(request).into_iter().for_each(|command| context.parts.vitals.running().command(command));
     };
-    // An insertion may be refused; the others are not, and may take a while.
+    // An insertion may be refused; the other commands are not, and may take a while.
     let inserts = matches!(request, ControlRequest::Insert);
     if !inserts {
         keep(&request);
@@ -219,7 +219,7 @@ fn answer(request: Result<Request, String>, context: &Client, bypass_only: bool)
     }
 }
 
-/// The command about the mode that a request is.
+/// The mode that a request commands, if any.
 pub(crate) const fn mode_command(request: &ControlRequest) -> Option<ModeCommand> {
     match request {
         ControlRequest::Insert => Some(ModeCommand::Insert),
@@ -229,7 +229,7 @@ pub(crate) const fn mode_command(request: &ControlRequest) -> Option<ModeCommand
     }
 }
 
-/// Checks a request, and reads the file that it may name.
+/// Checks a request, and reads the file that it names.
 pub(super) fn check(request: Request, config: &BoxConfig) -> Result<ControlRequest, String> {
     Ok(match request {
         Request::Insert => ControlRequest::Insert,
@@ -293,7 +293,7 @@ pub(super) fn check(request: Request, config: &BoxConfig) -> Result<ControlReque
     })
 }
 
-/// The error about the box's own configuration, without the lines of the file.
+/// An error of the box's own configuration, without the lines of the file.
 fn without_lines(error: ConfigError) -> String {
     match error {
         ConfigError::Invalid(problems) => {
@@ -304,8 +304,8 @@ fn without_lines(error: ConfigError) -> String {
     }
 }
 
-/// The error about a file that a request names, with the places alone: the box may read files that its client may not, and keys,
-/// values and what is allowed beside them may all come from the file.
+/// An error of a file that a request names, with places only: the box may be able to read files that its client may not, and keys, values
+/// and allowed values may all come from the file.
 fn bare(error: ConfigError) -> String {
     let ConfigError::Invalid(problems) = error else { return error.to_string() };
     let places: Vec<_> = problems.iter().take(MOST_PLACES).map(|problem| problem.place.to_string()).collect();
@@ -325,7 +325,7 @@ fn label(key: &str, text: &str) -> Result<Label, String> {
     text.parse().map_err(|error| format!("{key}: {text:?} is no name: {error}"))
 }
 
-/// A station's rate, given in one of two ways or not at all.
+/// A station's rate, given in one of two forms or not at all.
 fn station_rate(rate_mbps: Option<f64>, mode: Option<&str>) -> Result<Option<RateSpec>, String> {
     match (rate_mbps, mode) {
         (None, None) => Ok(None),
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sockets_directory_is_made() {
+    fn the_sockets_directory_is_created() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("run/evenair/control.sock");
         let server = start(&path).expect("the directory can be made");
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_somebody_deleted_is_made_again() {
+    fn a_deleted_socket_is_created_again() {
         let (_folder, path, server, _inbox) = served();
         let reached = || {
             let begin = Instant::now();
@@ -400,7 +400,7 @@ mod tests {
         fs::remove_file(&path).expect("it is there");
         reached();
         fs::remove_file(&path).expect("it is there again");
-        // Something else in its place is replaced, as at the start.
+        // Another file in its place is replaced, as at the start.
         fs::write(&path, "").expect("writable");
         reached();
         drop(server);
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn only_small_regular_files_are_read_and_none_is_shown() {
+    fn only_small_regular_files_are_read_and_their_content_is_not_shown() {
         let folder = tempfile::tempdir().expect("a folder");
         let (fifo, secret, long) =
             (folder.path().join("fifo"), folder.path().join("shadow"), folder.path().join("long"));
@@ -462,7 +462,7 @@ mod tests {
                 error.split("secret.toml:").nth(1).and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
             assert!(shown.is_some_and(|shown| shown.abs_diff(line) <= 2), "line {line}: {error}");
         }
-        // The operator of the box sees what is wrong in its own configuration.
+        // The operator of the box sees the errors of its own configuration.
         fs::write(&file, "[ports]\nwlam = \"a\"\n").expect("writable");
         for named in [None, Some(file.as_path())] {
             let error = refusal(&own, named);
@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    /// A served socket with the folder that it is in, and what the loop is asked.
+    /// A served socket with its folder, and the requests to the loop.
     fn served() -> (tempfile::TempDir, PathBuf, Server, mpsc::Receiver<QueuedRequest>) {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("box.sock");
@@ -486,7 +486,7 @@ mod tests {
         stream
     }
 
-    /// What the box answers first.
+    /// The first line that the box sends.
     fn line(stream: &UnixStream) -> String {
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).expect("an answer, or the end");
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(line(&operator), "{\"ok\":true}\n");
         drop(operator);
 
-        // Nor do those hinder it who wait for an answer.
+        // Nor do clients hinder it that wait for a reply.
         let ask = |request: &str| {
             let mut stream = connect(&path);
             stream.write_all(request.as_bytes()).expect("taken");
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_does_not_end_its_request_is_hung_up_on() {
+    fn a_client_with_an_incomplete_request_is_disconnected() {
         let (_folder, path, _server, _inbox) = served();
         let (silent, mut slow, mut long) = (connect(&path), connect(&path), connect(&path));
         slow.write_all(b"{\"command\"").expect("taken");
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_was_hung_up_on_connects_again() {
+    fn a_disconnected_client_connects_again() {
         let (_folder, path, _server, inbox) = served();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv() {
@@ -552,7 +552,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reconfiguration_is_checked_before_the_loop_hears_of_it() {
+    fn a_reconfiguration_is_checked_before_it_reaches_the_loop() {
         assert!(
             matches!(reconfigure(FILE), Ok(ControlRequest::Reconfigure(config, _)) if config.phy.standard() == Standard::Dot11g)
         );
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_change_while_the_box_runs_is_refused() {
+    fn settings_that_need_a_restart_are_refused() {
         let ports = |line: &str| FILE.replace("[radio]", &format!("{line}\n[radio]"));
         for (text, key) in [
             (ports("bridge = \"br0\""), "ports.bridge"),

@@ -1,4 +1,4 @@
-//! Connections to the control socket: a bounded number of clients, none of which can keep the operator from a bypass.
+//! Connections to the control socket: a bounded number of clients, which cannot keep the operator from a bypass.
 //!
 //! A client keeps its slot only while one of its requests is being processed. When no slot is free, the server disconnects
 //! the client that has been idle longest. When all clients wait for a reply, one slot remains, and its client may only
@@ -9,22 +9,22 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Most clients at once, the one that may only bypass included.
+/// Clients at once, at most, including one that may only bypass.
 pub(super) const MOST: usize = 32;
 
 /// All connected clients.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots(Arc<Mutex<Vec<Held>>>);
 
-/// One who is connected.
+/// A connected client.
 #[derive(Debug)]
 struct Held {
     stream: Arc<UnixStream>,
-    /// Since when it has asked for nothing; none: a request of its is being done.
+    /// Since when it has been idle; `None`: a request of it is being processed.
     idle: Option<Instant>,
 }
 
-/// A client's slot, for as long as it lives.
+/// A client's slot, held while this exists.
 #[derive(Debug)]
 pub(super) struct Slot {
     slots: Slots,
@@ -32,17 +32,17 @@ pub(super) struct Slot {
     bypass_only: bool,
 }
 
-/// A request that is being done, for as long as it lives.
+/// A request being processed, while this exists.
 pub(super) struct Busy<'a>(&'a Slot);
 
 impl Slots {
-    /// A slot for a client that has just connected; none: every client is waiting for an answer.
+    /// A slot for a new client; `None`: every client is waiting for a reply.
     pub(super) fn take(&self, stream: UnixStream) -> Option<Slot> {
         let mut held = self.held();
         while held.len() >= MOST - 1 {
             let idle = held.iter().enumerate().filter_map(|(i, one)| Some((one.idle?, i)));
             let Some((_, longest)) = idle.min() else { break };
-            // Its thread finds the end of its connection.
+            // Its thread will find its connection ended.
             let _ = held.remove(longest).stream.shutdown(Shutdown::Both);
         }
         if held.len() >= MOST {
@@ -55,13 +55,13 @@ impl Slots {
         Some(Slot { slots: self.clone(), stream, bypass_only })
     }
 
-    /// Requests that are being done.
+    /// Number of requests being processed.
     pub(super) fn busy(&self) -> usize {
         self.held().iter().filter(|one| one.idle.is_none()).count()
     }
 
     fn held(&self) -> MutexGuard<'_, Vec<Held>> {
-        // It is whole between any two statements.
+        // The list is consistent between any two statements.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,12 +71,12 @@ impl Slot {
         &self.stream
     }
 
-    /// Whether its client may ask for a bypass alone.
+    /// Whether its client may only request a bypass.
     pub(super) const fn is_bypass_only(&self) -> bool {
         self.bypass_only
     }
 
-    /// A request has come, and is done once what this gives is dropped.
+    /// Notes the start of a request, which ends when the result is dropped.
     pub(super) fn begin(&self) -> Busy<'_> {
         self.set(None);
         Busy(self)
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_idle_longest_makes_room() {
+    fn the_longest_idle_client_makes_room() {
         let slots = Slots::default();
         let all: Vec<_> = (0..MOST - 1).map(|_| connect(&slots)).collect();
         let busy = all[0].0.as_ref().expect("free").begin();
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn while_everybody_waits_one_more_may_bypass() {
+    fn while_all_clients_wait_one_more_may_bypass() {
         let slots = Slots::default();
         let all: Vec<_> = (0..MOST - 1).map(|_| connect(&slots)).collect();
         let _busy: Vec<_> = all.iter().map(|(slot, _)| slot.as_ref().expect("free").begin()).collect();

@@ -6,7 +6,7 @@ use evenair_live::Snapshot;
 use super::telemetry;
 use crate::names::Names;
 
-/// The status that a snapshot gives, whose stations have these names beside those that they call themselves.
+/// The status of a snapshot; `names`: names of stations besides those that they give themselves.
 pub(crate) fn status_of(snapshot: &Snapshot, names: &Names) -> Status {
     let (packets, report) = (snapshot.packets(), &snapshot.report);
     let sources: Vec<_> = snapshot.telemetry.iter().map(|source| source.name.as_str()).collect();

@@ -15,10 +15,10 @@ use evenair_api::history::{FileSeries as Name, LONGEST_LINE, OLD_FILES, Record};
 
 use super::Keeper;
 
-/// The end of a file is searched for its last line in steps of this.
+/// Step in bytes, from the end of a file backward, in the search for its last line.
 const STEP: u64 = 64 * 1024;
 
-/// Files that history is kept in.
+/// The files of a history.
 #[derive(Debug)]
 pub struct Files {
     history: Series,
@@ -30,17 +30,17 @@ pub struct Files {
 struct Series {
     directory: PathBuf,
     name: Name,
-    /// Bytes of one file.
+    /// Bytes of one file, at most.
     most: u64,
-    /// The file that is written, where it could be opened, and its length.
+    /// The file being written, if it could be opened, and its length.
     current: Option<(File, u64)>,
 }
 
 impl Files {
-    /// Keeps history in `directory`, which is made, in at most `limit` bytes.
+    /// A history in `directory`, which is created, of at most `limit` bytes.
     ///
     /// # Errors
-    /// The directory cannot be made, or its newest files not be opened.
+    /// The directory cannot be created, or its newest files cannot be opened.
     pub fn open(directory: &Path, limit: u64) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
         let stations = Series::open(directory, Name::Stations, limit / 4)?;
@@ -56,7 +56,7 @@ impl Series {
         Ok(series)
     }
 
-    /// The file that is written. What a process that was killed has left unfinished at its end is cut off.
+    /// The file being written. An incomplete line at its end, left by a killed process, is removed.
     fn current(&mut self) -> io::Result<&mut (File, u64)> {
         if self.current.is_none() {
             let path = self.name.file(&self.directory, 0);
@@ -68,7 +68,7 @@ impl Series {
         Ok(self.current.as_mut().expect("it was just opened"))
     }
 
-    /// Begins another file. The oldest one goes.
+    /// Begins another file, and deletes the oldest one.
     fn rotate(&mut self) -> io::Result<()> {
         self.current = None;
         for number in (0..OLD_FILES).rev() {
@@ -93,7 +93,7 @@ impl Series {
         }
         let (file, len) = self.current()?;
         if let Err(error) = file.write_all(&line) {
-            // Half a line is none. Where even that fails, the file is opened anew and looked at.
+            // A partial line is removed. If even that fails, the file is reopened and checked.
             let restored = file.set_len(*len);
             if restored.is_err() {
                 self.current = None;
@@ -114,7 +114,7 @@ impl Keeper for Files {
     }
 }
 
-/// Up to where a file has whole lines.
+/// Length of a file up to the end of its last complete line.
 fn whole_lines(file: &mut File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     let mut bytes = Vec::new();
@@ -139,7 +139,7 @@ mod tests {
     use evenair_api::history::{Event, EventRecord};
     use evenair_client::history::{Reader, Seen};
 
-    /// Says to a copy of this program that it is one, and which.
+    /// Environment variables of a copy of this program: its part, and its directory.
     const PART: &str = "EVENAIR_HISTORY_PART";
     const PLACE: &str = "EVENAIR_HISTORY_PLACE";
 
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn history_is_bounded_and_keeps_what_is_newest() {
+    fn history_is_bounded_and_keeps_the_newest_records() {
         let directory = tempfile::tempdir().expect("a directory");
         let limit = 100_000;
         for run in 0..3 {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_skipped_and_counted() {
+    fn invalid_lines_are_skipped_and_counted() {
         let directory = tempfile::tempdir().expect("a directory");
         Files::open(directory.path(), 100_000).expect("a place").keep(&event(1)).expect("there is room");
         let path = Name::History.file(directory.path(), 0);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_without_history_has_none_and_none_at_all_is_an_error() {
+    fn a_directory_without_history_is_empty_and_a_missing_one_is_an_error() {
         let directory = tempfile::tempdir().expect("a directory");
         assert_eq!(numbers(directory.path()).0, Vec::<u64>::new());
         assert!(Reader::open(&directory.path().join("nowhere")).is_err());
@@ -233,7 +233,7 @@ mod tests {
         assert!(Files::open(&file, 100_000).is_err());
     }
 
-    /// A copy of this test program that does one part alone, in `place`.
+    /// A copy of this test program that executes one part, in `place`.
     fn copy(test: &str, place: &Path) -> Command {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command.args(["--exact", &format!("history::files::tests::{test}"), "--nocapture"]);
@@ -241,7 +241,7 @@ mod tests {
         command
     }
 
-    /// Where a copy is to do its part; `None`: this is no copy.
+    /// The directory of a copy; `None`: this is no copy.
     fn place() -> Option<PathBuf> {
         std::env::var_os(PART)?;
         std::env::var_os(PLACE).map(PathBuf::from)
@@ -299,7 +299,7 @@ mod tests {
         );
     }
 
-    /// In a file system of 64 kB that something else fills, and leaves.
+    /// Fills a file system of 64 kB with other data, and empties it again.
     fn fill(place: &Path) {
         let mut files = Files::open(place, 1_000_000).expect("a place");
         let mut lost = 0;

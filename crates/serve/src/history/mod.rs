@@ -18,11 +18,11 @@ use evenair_api::history::Record;
 pub use files::Files;
 pub(crate) use recorder::History;
 
-/// Where history is kept.
+/// Storage of a history.
 pub trait Keeper: Send {
-    /// Keeps a record, after all earlier ones.
+    /// Stores a record, after all earlier ones.
     ///
     /// # Errors
-    /// It cannot be kept: that record is lost, and the next one may do better.
+    /// It cannot be stored: this record is lost, but later ones may succeed.
     fn keep(&mut self, record: &Record) -> io::Result<()>;
 }

@@ -19,13 +19,13 @@ use crate::crossed::Counted;
 use crate::state::BoxState;
 use crate::wall_clock::seconds;
 
-/// Keeps history until dropped. The loop, and all other senders of records, have to be dropped before.
+/// Keeps a history until dropped. The loop, and all other senders of records, have to be dropped first.
 pub(crate) struct History {
     end: SyncSender<Queued>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread works with.
+/// Context of the history thread.
 struct Recorder<K> {
     keeper: K,
     interval: Duration,
@@ -33,15 +33,15 @@ struct Recorder<K> {
     queue: Queue,
     /// Interface of the port of the access points.
     wlan: String,
-    /// The state before, and the kernel's counters of that port.
+    /// The previous state, and the kernel's counters of that port.
     before: Option<(Status, Option<Directions>)>,
-    /// The last record could not be kept, and that was logged.
+    /// Whether the last record could not be stored, and that was logged.
     failing: bool,
 }
 
 impl History {
-    /// Begins to keep history of what comes through the queue; `None`: the directory cannot be created, which is logged: the box is
-    /// worth more than its history.
+    /// Starts the history of events from the queue; `None`: the directory cannot be created, which is logged, since the box is more
+    /// important than its history.
     ///
     /// # Errors
     /// The thread cannot be created.
@@ -70,7 +70,7 @@ impl History {
 impl Drop for History {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // Events that were left before are kept before. The thread has gone if it panicked.
+            // Earlier events are stored first. The thread is gone if it panicked.
             let _ = self.end.send(None);
             let _ = thread.join();
         }
@@ -78,7 +78,7 @@ impl Drop for History {
 }
 
 impl<K: Keeper> Recorder<K> {
-    /// Works until the end is left in the queue.
+    /// Runs until the end marker comes out of the queue.
     fn work(&mut self) {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         self.keep(&Record::Start { at_s: seconds(SystemTime::now()), version });
@@ -86,7 +86,7 @@ impl<K: Keeper> Recorder<K> {
         loop {
             let now = Instant::now();
             if now >= next {
-                // However long it took: samples are no closer together than an interval.
+                // However long a sample takes, the next one is an interval later.
                 next = now + self.interval;
                 if !self.sample() {
                     break;
@@ -110,11 +110,11 @@ impl<K: Keeper> Recorder<K> {
         }
     }
 
-    /// Asks the loop for its state. False: it has gone.
+    /// Requests the loop's state, and stores a sample. False: the loop is gone.
     fn sample(&mut self) -> bool {
         let Ok(answer) = self.state.control.ask(ControlRequest::Status) else { return false };
         let Answer::Status(snapshot) = answer else { return true };
-        // An interface that has gone has no counters.
+        // An interface that is gone has no counters.
         let kernel = traffic::by_direction(&self.wlan).ok();
         self.keep_sample(self.state.status(&snapshot), kernel, seconds(SystemTime::now()));
         true
@@ -158,7 +158,7 @@ impl<K: Keeper> Recorder<K> {
     }
 }
 
-/// What crossed the ports, where the manager did not see all of it.
+/// Bytes that crossed the ports, if the manager did not see all of them.
 fn carried(before: Counted<'_>, now: Counted<'_>) -> Option<Carried> {
     [before, now].iter().any(|counted| counted.status.mode == Mode::Bypassed).then(|| {
         let [to_wlan_bytes, from_wlan_bytes] = now.since(before);
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::tests_support::{self, snapshot, status};
 
-    /// Keeps records where the test sees them, unless the disk is full.
+    /// Keeps records in memory, unless the disk is full.
     #[derive(Clone, Default)]
     struct Shelf {
         kept: Arc<Mutex<Vec<Record>>>,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     impl Shelf {
-        /// Waits until what is kept is enough.
+        /// Waits until the kept records suffice.
         fn until(&self, enough: impl Fn(&[Record]) -> bool) -> Vec<Record> {
             for _ in 0..500 {
                 let kept = self.kept.lock().expect("free").clone();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_and_events_are_kept_and_what_is_lost_is_counted() {
+    fn samples_and_events_are_kept_and_lost_ones_are_counted() {
         let (control, inbox) = tests_support::control();
         let answering = thread::spawn(move || {
             while let Ok(asked) = inbox.recv_timeout(Duration::from_secs(20)) {
@@ -278,7 +278,7 @@ mod tests {
         assert!(matches!(kept[0], Record::Start { .. }), "{kept:?}");
         let event = |record: &Record| matches!(record, Record::Event(event) if event.event.name() == "station");
         assert_eq!(kept.iter().filter(|record| event(record)).count(), 1);
-        // The disk is full for a while: events and samples are lost, and later counted.
+        // The disk is full for a while: events and samples are lost, and counted later.
         *shelf.full.lock().expect("free") = true;
         (0..5).for_each(|number| sink.leave(&learned(number)));
         let begin = Instant::now();
@@ -292,7 +292,7 @@ mod tests {
         assert!(samples(&kept).iter().map(|sample| sample.lost).sum::<u64>() >= 6, "five events, a sample at least");
         let own = evenair_api::history::Event::Ports { text: "the last one".into() };
         sink.leave_own(own.clone());
-        // A sink that is still there does not hold it up.
+        // A sink that still exists does not block the end.
         drop(history);
         let kept = shelf.until(|_| true);
         assert!(kept.iter().any(|record| matches!(record, Record::Event(event) if event.event == own)), "{kept:?}");
@@ -306,8 +306,8 @@ mod tests {
         entries.map(|entry| entry.and_then(|entry| entry.metadata()).expect("a file").len()).sum()
     }
 
-    /// Ten minutes in virtual time, in which each second 30,000 stations are learned that were never there before, or something
-    /// else happens to as many, and after each second `interval` has passed. Returns the records that are left.
+    /// Ten minutes in virtual time, in which each second 30,000 new stations are learned, or have another event, and after each second
+    /// `interval` has passed. Returns the remaining records.
     fn flooded(interval: u64, flood: impl Fn(MacAddr) -> manager::Event) -> (Vec<Record>, u64) {
         const EACH_SECOND: u32 = 30_000;
         let directory = tempfile::tempdir().expect("a directory");
@@ -403,7 +403,7 @@ mod tests {
         let lost = Arc::clone(&queue.lost);
         let recorder = recorder(Shelf::default(), Duration::from_secs(3600), queue, control);
         let history = History::work(recorder).expect("there is room");
-        // The thread waits for an answer that never comes, as behind a disk that does not answer.
+        // The thread waits for a reply that never comes, as with a disk that does not respond.
         let begin = Instant::now();
         (0..2 * EVENTS_WAITING).for_each(|_| sink.leave(&manager::Event::ModeChanged(manager::Mode::Inserted)));
         assert!(begin.elapsed() < Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! What is wrong with the network and the box, as the watch feed has it.
+//! Problems of the network and the box, as in the watch feed.
 
 use std::collections::BTreeMap;
 

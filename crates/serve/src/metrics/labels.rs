@@ -1,4 +1,4 @@
-//! What the page may say of single stations: `[metrics] stations`.
+//! Labels of single stations on the page: `[metrics] stations`.
 //!
 //! An unkeyed hash of a MAC address is reversed by trying all addresses. So it has a key, 128 random bits in the state directory, in a
 //! file that only root can read. It is SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, "SipHash: a fast
@@ -19,7 +19,7 @@ use tracing::warn;
 /// Bytes of the key.
 const KEY: usize = 16;
 
-/// How the page names stations.
+/// Labels of stations on the page.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Labels {
     Names,
@@ -29,7 +29,7 @@ pub(super) enum Labels {
 }
 
 impl Labels {
-    /// Those of the configuration. The key is in a file, which is made if it is not there.
+    /// The configured labels. The key is in a file, which is created if missing.
     pub(super) fn new(stations: StationLabels, file: &Path) -> Self {
         match stations {
             StationLabels::Names => Self::Names,
@@ -39,7 +39,7 @@ impl Labels {
         }
     }
 
-    /// The label for a station's MAC address, or for another address of a person; `None`: it has none.
+    /// The label of a station's MAC address, or of another address of a person; `None`: it has none.
     pub(super) fn of<'a>(&self, address: &'a str) -> Option<Cow<'a, str>> {
         match self {
             Self::Names | Self::Mac => Some(address.into()),
@@ -52,18 +52,18 @@ impl Labels {
         }
     }
 
-    /// Names and IP addresses of stations are shown.
+    /// Whether names and IP addresses of stations are shown.
     pub(super) const fn has_names(&self) -> bool {
         matches!(self, Self::Names)
     }
 }
 
-/// Where the key is: beside the names of the stations.
+/// File of the key, beside the names of the stations.
 pub(super) fn key_file() -> PathBuf {
     evenair_boxfile::names::file().with_file_name("metrics-key")
 }
 
-/// The key of the file, or a new one, which is put there.
+/// The key in the file, or a new one, which is stored there.
 fn key(file: &Path) -> [u8; KEY] {
     match read_bytes(file, KEY as u64) {
         Ok(bytes) => match bytes.try_into() {
@@ -80,7 +80,7 @@ fn key(file: &Path) -> [u8; KEY] {
     key
 }
 
-/// Writes it as a whole, for root alone.
+/// Writes the file as a whole, readable by root only.
 fn keep(file: &Path, key: &[u8; KEY]) -> io::Result<()> {
     let new = file.with_extension("new");
     let mut options = OpenOptions::new();
@@ -100,7 +100,7 @@ mod tests {
     const MAC: &str = "02:00:00:00:00:01";
 
     #[test]
-    fn a_hash_stays_over_a_restart_and_is_another_on_another_box() {
+    fn a_hash_is_the_same_after_a_restart_and_differs_between_boxes() {
         let folder = tempfile::tempdir().expect("a folder");
         let hash = |name: &str| {
             let labels = Labels::new(StationLabels::Hashed, &folder.path().join(name));

@@ -1,5 +1,5 @@
-//! A page of metrics, and how it is written: OpenMetrics 1.0, by the library `prometheus-client`, or the text format 0.0.4 of Prometheus.
-//! There a counter has "_total" in the name of the metric and not only in those of its samples, and there are summaries.
+//! A page of metrics and its formats: OpenMetrics 1.0, by the library `prometheus-client`, or the text format 0.0.4 of Prometheus. In the
+//! latter a counter has "_total" in the name of the metric and not only in those of its samples, and there are summaries.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
-/// How a page is written.
+/// Format of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     /// OpenMetrics 1.0.
@@ -22,7 +22,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// The format for a client with this header.
+    /// The format for a client with this Accept header.
     pub(super) fn wanted(request: &Parts) -> Self {
         let accepts = request.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         match accepts.into_iter().any(|value| value.contains("application/openmetrics-text")) {
@@ -53,11 +53,11 @@ struct Family {
 
 type Labels = Vec<(String, String)>;
 
-/// What a metric is.
+/// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Gauge,
-    /// Its name ends with "_total".
+    /// The name of each sample ends with "_total".
     Counter,
     /// Quantiles of a summary.
     Summary,
@@ -68,7 +68,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The library knows no summaries.
+    /// The library has no summaries.
     const fn in_open_metrics(self) -> MetricType {
         match self {
             Self::Gauge | Self::Summary => MetricType::Gauge,
@@ -78,7 +78,7 @@ impl Kind {
         }
     }
 
-    /// `None`: the type of the metric before it holds for it, too.
+    /// `None`: it belongs to the metric before, and has its type.
     const fn in_prometheus(self) -> Option<&'static str> {
         match self {
             Self::Gauge => Some("gauge"),
@@ -90,7 +90,7 @@ impl Kind {
     }
 }
 
-/// What a sample says.
+/// Value of a sample.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Count(u64),
@@ -98,12 +98,12 @@ pub(super) enum Value {
     Histogram(Histogram),
 }
 
-/// What was counted by size.
+/// A histogram.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Histogram {
-    /// The upper end of each bucket, ascending, and the count of this bucket alone. The last one has no end: infinity.
+    /// The upper end of each bucket, ascending, and its own count. The last one has no end: infinity.
     pub(super) buckets: Vec<(f64, u64)>,
-    /// The sum of all that was counted.
+    /// Sum of all values.
     pub(super) sum: f64,
 }
 
@@ -112,7 +112,7 @@ impl Histogram {
         self.buckets.iter().map(|(_, count)| count).sum()
     }
 
-    /// Each upper end as a label, and the count of all up to it.
+    /// Each upper end as a label, and the cumulative count.
     fn cumulative(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         self.buckets.iter().scan(0, |sum, &(end, count)| {
             *sum += count;
@@ -127,13 +127,13 @@ impl Page {
         self.0.push(Family { name: name.into(), kind, help: help.into(), samples: Vec::new() });
     }
 
-    /// A sample of the metric that was begun last.
+    /// Adds a sample to the last metric.
     pub(super) fn sample(&mut self, labels: &[(&str, &str)], value: impl Into<Value>) {
         let labels = labels.iter().map(|&(label, text)| (label.to_owned(), text.to_owned())).collect();
         self.0.last_mut().expect("a metric was begun").samples.push((labels, value.into()));
     }
 
-    /// A metric of one sample.
+    /// Adds a metric with one sample.
     pub(super) fn single(&mut self, name: &str, kind: Kind, help: &str, value: impl Into<Value>) {
         self.family(name, kind, help);
         self.sample(&[], value);
@@ -155,7 +155,7 @@ impl Page {
     }
 }
 
-/// As text format 0.0.4. A metric without samples is left out.
+/// In text format 0.0.4. A metric without samples is left out.
 impl fmt::Display for Page {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Family { name, kind, help, samples } in self.0.iter().filter(|family| !family.samples.is_empty()) {

@@ -1,4 +1,4 @@
-//! What the page says of single stations.
+//! Metrics of single stations.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,21 +11,21 @@ use super::labels::Labels;
 use super::page::{Kind, Page};
 use super::totals::Totals;
 
-/// Most stations with samples of their own: a database of time series pays for each new one for hours.
+/// Stations with samples of their own, at most: a database of time series pays for each new one for hours.
 const MOST_STATIONS: usize = 256;
 
 /// The stations that have samples.
 pub(super) struct Shown<'a> {
     /// The port toward the access points.
     interface: &'a str,
-    /// Each with its label.
+    /// Stations with their labels.
     stations: Vec<(Cow<'a, str>, &'a StationStatus)>,
     has_names: bool,
 }
 
 impl<'a> Shown<'a> {
-    /// Those most worth showing: first those that a reason of the health is about, then those that moved something since the page was
-    /// read last, then those with the most charged airtime.
+    /// The most important stations: first those named by a health reason, then those with traffic since the last reading, then those with
+    /// the most charged airtime.
     pub(super) fn of(status: &'a Status, interface: &'a str, labels: &Labels, totals: &Totals) -> Self {
         let reasons = status.health.iter().flat_map(|health| &health.reasons);
         let of_stations = reasons.filter(|reason| reason.subject.kind == SubjectKind::Station);
@@ -40,7 +40,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// A station without a reported rate has no sample: the default rate that it is charged at is not a measurement.
+/// A station without a reported rate has no sample: the default rate at which it is charged is no measurement.
 fn station_rates(page: &mut Page, shown: &Shown<'_>) {
     let help = "PHY rate toward the station: what its access point tells, or else what the operator set.";
     page.family("evenair_station_transmit_rate_bytes_per_second", Kind::Gauge, help);
@@ -94,7 +94,7 @@ pub(super) fn write(page: &mut Page, status: &Status, shown: &Shown<'_>) {
     station_info(page, shown);
 }
 
-/// Name and address only where stations are shown with them.
+/// Name and addresses only if stations are shown with them.
 fn station_info(page: &mut Page, shown: &Shown<'_>) {
     page.family("evenair_station_info", Kind::Gauge, "What is known of the station's name and address, as labels.");
     for (mac, station) in &shown.stations {

@@ -1,8 +1,8 @@
-//! Counts of the whole box by contention domain and by access point, made of those of the stations.
+//! Counts by contention domain and by access point, computed from those of the stations.
 //!
-//! The state of a box has them by station, and forgets a station that is silent for long, whereupon a sum over the stations would go
-//! back. So what each has had since the page was read last is added here, where its station is now. Counts begin with the box; a
-//! station that the box forgets loses what it has had since the last reading, and it was silent then.
+//! The state of a box has counts by station, and forgets a station that is silent for long, so that a sum over the stations would
+//! decrease. So each station's increase since the last reading is added here, at its present access point. Counts begin with the box; a
+//! forgotten station loses its increase since the last reading, but it was silent then.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use evenair_manager::{DOUBLINGS, Latency, Leg, Report, Times};
 
 use super::page::{Histogram, Kind, Page};
 
-/// The access point of stations of which none is known.
+/// Label of an unknown access point.
 const UNKNOWN: &str = "unknown";
-/// Most stations whose last counts are kept, 1 kB each: twice as many as a state lists.
+/// Stations whose last counts are kept, at most, 1 kB each: twice as many as a state lists.
 const MOST_KEPT: usize = 8192;
 
-/// What each station's latency was counted to be, by MAC address.
+/// Latency counts of each station, by MAC address.
 pub(super) type ByStation = BTreeMap<String, Arc<Latency>>;
 
-/// That of each station of a report.
+/// Latency counts of each station of a report.
 pub(super) fn latencies(report: &Report) -> ByStation {
     let of_station =
         |station: &evenair_manager::StationReport| Some((station.mac.to_string(), station.latency.clone()?));
     report.stations.iter().filter_map(of_station).collect()
 }
 
-/// All that was counted so far.
+/// All counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     seen: BTreeMap<String, Seen>,
-    /// Stations that moved something between the last two readings.
+    /// Stations with traffic between the last two readings.
     active: BTreeSet<String>,
     domains: BTreeMap<String, [Sums; Leg::ALL.len()]>,
     points: BTreeMap<String, Moved>,
@@ -51,7 +51,7 @@ struct Moved {
     up: u64,
 }
 
-/// Times of one leg.
+/// Sum and count of the times of one leg.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     packets: [u64; DOUBLINGS.len() + 1],
@@ -70,7 +70,7 @@ impl Sums {
     }
 }
 
-/// What was counted since an earlier state. A count that has become less has begun anew.
+/// The increase since an earlier state. A count that has decreased was reset.
 const fn since(now: u64, before: u64) -> u64 {
     match now.checked_sub(before) {
         Some(since) => since,
@@ -79,10 +79,10 @@ const fn since(now: u64, before: u64) -> u64 {
 }
 
 impl Totals {
-    /// Adds what the stations of a status have had since the one before.
+    /// Adds the increases of the stations since the previous status.
     pub(super) fn update(&mut self, status: &Status, mut latencies: ByStation) {
         self.active.clear();
-        // Zeros are there from the start on, so that a rate has the first packets too.
+        // Zeros exist from the start, so that a rate includes the first packets.
         status.domains.iter().for_each(|domain| _ = self.domains.entry(domain.name.clone()).or_default());
         for station in &status.stations {
             let now = Moved { down: station.to_station_bytes, up: station.from_station_bytes };
@@ -102,14 +102,14 @@ impl Totals {
             point.down += moved.down;
             point.up += moved.up;
         }
-        // A list of all lacks only what was forgotten; another one may have the station again next time.
+        // A complete list lacks only forgotten stations; in another one the station may reappear next time.
         if status.stations_known <= status.stations.len() || self.seen.len() > MOST_KEPT {
             let present: BTreeSet<_> = status.stations.iter().map(|station| station.mac.as_str()).collect();
             self.seen.retain(|mac, _| present.contains(mac.as_str()));
         }
     }
 
-    /// Whether the station moved something between the last two readings.
+    /// Whether the station had traffic between the last two readings.
     pub(super) fn is_active(&self, mac: &str) -> bool {
         self.active.contains(mac)
     }
@@ -176,22 +176,22 @@ mod tests {
     }
 
     #[test]
-    fn counts_never_go_back_whoever_comes_and_goes() {
+    fn counts_never_decrease_when_stations_come_and_go() {
         let mut totals = Totals::default();
         totals.update(&status(&[("a", "hall", 1_000), ("b", "hall", 50)]), ByStation::new());
         assert_eq!((bytes_of(&totals, "hall"), totals.is_active("a")), (1_050, true));
-        // It roams: what it had stays where it had it.
+        // It roams: earlier counts stay with the old access point.
         totals.update(&status(&[("a", "loft", 1_200), ("b", "hall", 50)]), ByStation::new());
         assert_eq!([bytes_of(&totals, "hall"), bytes_of(&totals, "loft")], [1_050, 200]);
         assert!(totals.is_active("a") && !totals.is_active("b"));
-        // It is forgotten, and comes back.
+        // It is forgotten, and returns.
         totals.update(&status(&[("b", "hall", 50)]), ByStation::new());
         totals.update(&status(&[("a", "loft", 30), ("b", "hall", 20)]), ByStation::new());
         assert_eq!([bytes_of(&totals, "hall"), bytes_of(&totals, "loft")], [1_070, 230]);
     }
 
     #[test]
-    fn a_domain_has_its_hops_before_the_first_packet() {
+    fn a_domain_has_samples_of_its_hops_before_the_first_packet() {
         let mut totals = Totals::default();
         totals.update(&status(&[]), ByStation::new());
         let mut page = Page::default();

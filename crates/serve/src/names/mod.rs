@@ -1,11 +1,11 @@
 //! Names of stations.
 //!
-//! A station's name is, of those that it has, the first of: the operator's (`evenair name`), the configuration's (`[[station]] name`), the
-//! alias at a controller (telemetry), and what the station calls itself (DHCP). `Names::of` is the one place that decides so; the
-//! status, and with it metrics, history and watch feed, have the name from there.
+//! A station's name is the first that exists of: the operator's (`evenair name`), the configuration's (`[[station]] name`), the alias at a
+//! controller (telemetry), and the one that the station gives itself (DHCP). Only `Names::of` decides this; the status, and with it
+//! metrics, history and watch feed, get the name from there.
 //!
-//! The operator's names are kept in a CSV file below the state directory of the service, which is written as a whole and renamed: a
-//! box that is killed leaves the old names or the new ones.
+//! The operator's names are kept in a CSV file in the state directory of the service, which is written as a whole and renamed: a killed
+//! box leaves either the old names or the new ones.
 
 mod requests;
 
@@ -26,15 +26,15 @@ pub(crate) use requests::NameRequests;
 /// Names by the station's MAC address.
 pub(crate) type ByMac = BTreeMap<MacAddr, String>;
 
-/// The names of a box's stations; copies are the same names.
+/// The names of a box's stations. Clones share the same names.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Where the operator's names are kept; without it they are refused.
+    /// File of the operator's names; without it they are refused.
     file: PathBuf,
-    /// Held for the time of a change of the file. `tables` is not, so that a slow disk delays no reader.
+    /// Held during a change of the file. `tables` is not, so that a slow disk delays no reader.
     change: Mutex<()>,
     tables: RwLock<Tables>,
 }
@@ -48,7 +48,7 @@ struct Tables {
 }
 
 impl Tables {
-    /// Names of one origin after the other, the preferred one first; of several sources of telemetry that of the lowest number.
+    /// Names by origin, the preferred one first; of several telemetry sources that with the lowest number first.
     fn in_order(&self) -> impl Iterator<Item = (NameOrigin, &ByMac)> {
         let own = [(NameOrigin::Operator, &self.operator), (NameOrigin::Configuration, &self.configured)];
         own.into_iter().chain(self.aliases.values().map(|names| (NameOrigin::Telemetry, names)))
@@ -56,7 +56,7 @@ impl Tables {
 }
 
 impl Names {
-    /// Those kept in a file, which need not exist. A file that is damaged is put aside.
+    /// The names in a file, which need not exist. A damaged file is set aside.
     pub(crate) fn open(file: &Path, configured: ByMac) -> Self {
         let operator = match read_table(file) {
             Ok(names) => names.into_iter().collect(),
@@ -74,14 +74,14 @@ impl Names {
         Self(Arc::new(Shared { file: file.to_owned(), change: Mutex::default(), tables }))
     }
 
-    /// A station's name; `dhcp`: what it calls itself.
+    /// A station's name; `dhcp`: the name that it gives itself.
     pub(crate) fn of(&self, mac: MacAddr, dhcp: Option<&str>) -> Option<String> {
         let tables = self.read();
         let given = tables.in_order().find_map(|(_, names)| names.get(&mac));
         given.map(String::as_str).or(dhcp).map(str::to_owned)
     }
 
-    /// All names but those of DHCP, by MAC address.
+    /// All names except those of DHCP, by MAC address.
     pub(crate) fn list(&self) -> Vec<NamedStation> {
         let mut all = BTreeMap::new();
         for (origin, names) in self.read().in_order() {
@@ -90,12 +90,12 @@ impl Names {
         all.into_iter().map(|(mac, (name, origin))| NamedStation { mac: mac.to_string(), name, origin }).collect()
     }
 
-    /// Takes the names of the configuration.
+    /// Replaces the names of the configuration.
     pub(crate) fn configure(&self, configured: ByMac) {
         self.write().configured = configured;
     }
 
-    /// Takes the aliases that a source of telemetry reports, in place of what it reported before. An alias that is no name is left out.
+    /// Replaces the aliases of a telemetry source. An alias that is no valid name is left out.
     pub(crate) fn report(&self, source: u16, stations: &[StationReading]) {
         let alias = |station: &StationReading| {
             let name = station.alias.as_deref()?.trim();
@@ -105,15 +105,15 @@ impl Names {
         self.write().aliases.insert(source, aliases);
     }
 
-    /// Forgets all aliases: other sources are polled from now on.
+    /// Forgets all aliases, since other sources are polled from now on.
     pub(crate) fn forget_aliases(&self) {
         self.write().aliases.clear();
     }
 
-    /// Names a station, or takes its name away. The name is kept when this returns.
+    /// Sets or removes the operator's name of a station. It is stored when this returns.
     ///
     /// # Errors
-    /// It has no name to be taken away; there are too many; the file cannot be written. Then all names stay as they are.
+    /// There is no name to remove; there are too many names; the file cannot be written. Then all names stay as they are.
     pub(crate) fn set(&self, mac: MacAddr, name: Option<String>) -> Result<(), String> {
         self.change(|operator| match name {
             Some(name) => {
@@ -125,7 +125,7 @@ impl Names {
         })
     }
 
-    /// Names stations; the others' names stay.
+    /// Sets names of several stations; other names stay.
     ///
     /// # Errors
     /// As [`Self::set`].
@@ -150,7 +150,7 @@ impl Names {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Tables> {
-        // Whole between any two statements.
+        // The tables are consistent between any two statements.
         self.0.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -159,7 +159,7 @@ impl Names {
     }
 }
 
-/// Writes a file as a whole: a new one takes the place of the old one once it is on the disk.
+/// Writes a file as a whole: the new one replaces the old one once it is on the disk.
 fn save(file: &Path, names: &ByMac) -> io::Result<()> {
     let directory = file.parent().ok_or(ErrorKind::NotFound)?;
     fs::create_dir_all(directory)?;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_is_preferred_to_the_file_to_the_controller_to_the_station() {
+    fn names_are_preferred_in_the_order_operator_file_controller_station() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = Names::open(&folder.path().join("names.csv"), ByMac::new());
         let name = || names.of(mac(1), Some("android-1"));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn names_outlive_the_box_and_a_damaged_file_is_put_aside() {
+    fn names_outlive_the_box_and_a_damaged_file_is_set_aside() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("state/names.csv");
         let names = Names::open(&file, ByMac::new());
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_cannot_be_kept_is_refused() {
+    fn a_name_that_cannot_be_stored_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let in_the_way = folder.path().join("state");
         fs::write(&in_the_way, "").expect("written");

@@ -1,4 +1,4 @@
-//! Requests about names, of one connection to the control socket. They need no answer of the packet loop.
+//! Requests about names, of one connection to the control socket. They do not involve the packet loop.
 
 use evenair_api::{Request, Response, StationName};
 use evenair_boxfile::names::{MOST_NAMES, NameError, check_name, station_mac};
@@ -6,10 +6,10 @@ use evenair_packet::MacAddr;
 
 use super::{ByMac, Names};
 
-/// What a connection has asked for.
+/// State of the requests of a connection.
 pub(crate) struct NameRequests {
     names: Names,
-    /// The parts of a table that have come.
+    /// The parts of a table that have arrived.
     table: ByMac,
 }
 
@@ -18,7 +18,7 @@ impl NameRequests {
         Self { names, table: ByMac::new() }
     }
 
-    /// Answers a request; `None`: it is not about names.
+    /// Replies to a request; `None`: it is not about names.
     pub(crate) fn answer(&mut self, request: &Request) -> Option<Response> {
         let done = match request {
             Request::Names => return Some(Response { names: Some(self.names.list()), ..done(Ok(())) }),
@@ -35,7 +35,7 @@ impl NameRequests {
         self.names.set(mac, name.map(str::to_owned))
     }
 
-    /// Takes a part of a table. A part that is wrong, or not the next one, discards the whole table.
+    /// Handles a part of a table. A part that is wrong, or not the next one, discards the whole table.
     fn import(&mut self, at: usize, total: usize, names: &[StationName]) -> Result<(), String> {
         let table = if at == 0 { ByMac::new() } else { std::mem::take(&mut self.table) };
         let table = with_part(table, at, total, names)?;
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_is_in_force_when_all_of_it_has_come() {
+    fn a_table_takes_effect_when_it_is_complete() {
         let folder = tempfile::tempdir().expect("a folder");
         let names = Names::open(&folder.path().join("names.csv"), ByMac::new());
         let mut requests = NameRequests::new(names.clone());
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_no_stations_is_refused() {
+    fn an_address_that_no_station_can_have_is_refused() {
         let mut requests = NameRequests::new(Names::default());
         for mac in ["", "x", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff"] {
             let request = Request::Name { mac: mac.into(), name: Some("Anne".into()) };

@@ -1,6 +1,6 @@
-//! Events of the feed: what the history records as events, in the same words, unless it is about a station.
+//! Events of the feed: the history's events, in the same words, except those about stations.
 //!
-//! They come through a [`evenair_live::events::FeedSink`], which the sampler empties once a second.
+//! They come through an [`evenair_live::events::FeedSink`], which the sampler empties once a second.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use evenair_live::events::Happened;
 
 use crate::wall_clock::seconds;
 
-/// Events that are kept.
+/// Events kept, at most.
 const KEPT: usize = 256;
 
 /// The last events, numbered from the start of the box.
@@ -37,7 +37,7 @@ impl Log {
         self.events.iter().skip(skipped).cloned().collect()
     }
 
-    /// Notes what happened. Draining is no event: what it leads to is.
+    /// Notes an event. Draining is no event, but its result is.
     pub(super) fn note(&mut self, at: SystemTime, happened: &Happened) {
         let Some(event) = happened.event() else { return };
         let text = event.text();
@@ -51,8 +51,8 @@ impl Log {
         }
     }
 
-    /// Notes reasons that were raised or cleared in a second: of each code one event. Those that a change of mode to `new` has ended are
-    /// one event together: they are judged anew.
+    /// Notes reasons that were raised or cleared in a second, one event for each code. Reasons that a change of mode to `new` has ended
+    /// are one event together, since they are judged anew.
     pub(super) fn note_health(&mut self, at: SystemTime, before: &HealthStatus, now: &HealthStatus, new: Option<Mode>) {
         let gone = only_in(before, now);
         let (anew, cleared): (Vec<_>, Vec<_>) =
@@ -84,7 +84,7 @@ impl Log {
     }
 }
 
-/// Of each code the first reason that the others do not have, and how many more there are.
+/// The first reason of each code that is not in `others`, and how many more there are.
 fn only_in<'a>(these: &'a HealthStatus, others: &HealthStatus) -> Vec<(&'a Reason, String)> {
     let is_new = |reason: &&Reason| {
         !others.reasons.iter().any(|other| (other.code, &other.subject.id) == (reason.code, &reason.subject.id))
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_and_reloads_say_who_asked() {
+    fn mode_changes_and_reloads_name_their_author() {
         let anne = Some(Author::User { uid: 1000, name: Some("anne".into()) });
         let mode = |mode, by| Happened::OfBox(Recorded::Mode { mode, by });
         let start = Recorded::Start { mode: Mode::Bypassed, last_command: Some(ModeCommand::Insert), clean: true };
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_gives_what_came_since_and_memory_is_bounded() {
+    fn events_are_returned_from_a_number_on_and_memory_is_bounded() {
         let mut log = Log::default();
         (0..KEPT + 3).for_each(|_| log.note(SystemTime::UNIX_EPOCH, &ports()));
         assert_eq!((log.events.len(), log.next(), log.since(None).len()), (KEPT, KEPT as u64 + 3, FIRST_EVENTS));

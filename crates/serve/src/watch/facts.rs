@@ -1,4 +1,4 @@
-//! Facts for the health of a box that no line of the feed has.
+//! Facts for the health of a box that are not in a line of the feed.
 
 use evenair_api::Status;
 use evenair_api::health::Facts;

@@ -1,4 +1,4 @@
-//! What the sampler has published, for the threads of clients.
+//! The published seconds, for the threads of clients.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,18 +14,18 @@ use super::rings::{Range, Rings, Whose};
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     state: Mutex<State>,
-    /// A second was published, or the box ends.
+    /// Notified when a second was published, or the box ends.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// The last second with all parts but events; `None`: there is none yet.
+    /// The last second with all parts except events; `None`: no second yet.
     line: Option<Line>,
     flows: Vec<FlowStatus>,
     rings: Rings,
     log: Log,
-    /// Lines of this second that a client has asked for.
+    /// Lines of this second that were requested by a client.
     written: Vec<(Key, Arc<[u8]>)>,
     ended: bool,
 }
@@ -37,13 +37,13 @@ type Key = (Parts, Option<Option<u64>>);
 pub(super) struct Written {
     /// Its bytes, with the end of the line.
     pub(super) bytes: Arc<[u8]>,
-    /// Number of the first event that it does not have.
+    /// Number of the first event after the line.
     pub(super) next_event: u64,
 }
 
 impl Feed {
     fn state(&self) -> MutexGuard<'_, State> {
-        // It is whole between any two statements.
+        // The state is consistent between any two statements.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -64,13 +64,13 @@ impl Feed {
         change(&mut self.state().log);
     }
 
-    /// No further second will come.
+    /// Notes that no further second will come.
     pub(super) fn end(&self) {
         self.state().ended = true;
         self.changed.notify_all();
     }
 
-    /// Waits until then. Returns whether the box has ended.
+    /// Waits until this instant. Returns whether the box has ended.
     pub(super) fn has_ended_by(&self, then: Instant) -> bool {
         let mut state = self.state();
         loop {
@@ -83,7 +83,7 @@ impl Feed {
         }
     }
 
-    /// Waits for the first second after the one with this number, and gives its number; `None`: the box has ended.
+    /// Waits for the first second after the one with this number, and returns its number; `None`: the box has ended.
     pub(super) fn wait(&self, after: Option<u64>) -> Option<u64> {
         let mut state = self.state();
         loop {
@@ -98,8 +98,8 @@ impl Feed {
         }
     }
 
-    /// The line of the last second with these parts, and with the events from this number on; `None`: the last ones. It is
-    /// written once for all clients that want the same.
+    /// The line of the last second with these parts, and with the events from this number on (`None`: the last ones). It
+    /// is serialised once for all clients that want the same.
     pub(super) fn line(&self, parts: Parts, events: Option<u64>) -> Option<Written> {
         let mut state = self.state();
         let next_event = state.log.next();
@@ -114,7 +114,7 @@ impl Feed {
         Some(Written { bytes, next_event })
     }
 
-    /// Points of the time before now.
+    /// Points of the past.
     ///
     /// # Errors
     /// There is no such domain or station.
@@ -147,7 +147,7 @@ fn selected(line: &Line, parts: Parts) -> Line {
     }
 }
 
-/// As JSON with the end of the line.
+/// A value as JSON with a line end.
 pub(super) fn as_line(value: &impl Json) -> Vec<u8> {
     let mut bytes = value.to_json().into_bytes();
     bytes.push(b'\n');
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_what_was_asked_for_and_is_written_once() {
+    fn a_line_has_the_requested_parts_and_is_serialised_once() {
         let feed = Feed::default();
         assert!(feed.line(parts("[\"totals\"]"), None).is_none(), "nothing yet");
         publish(&feed);
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_those_since_the_line_before() {
+    fn events_are_those_since_the_previous_line() {
         let feed = Feed::default();
         feed.log(|log| log.note(SystemTime::UNIX_EPOCH, &ports()));
         publish(&feed);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_wakes_everybody() {
+    fn the_end_wakes_all_waiting_clients() {
         let feed = Feed::default();
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| feed.wait(None));

@@ -1,12 +1,11 @@
-//! The watch feed: what the box does, second by second, for pages and other programs that may look and change nothing. The
-//! lines are described in [`evenair_api::watch`].
+//! The watch feed: the state of the box, second by second, for pages and other programs without the right to command. The lines are
+//! described in [`evenair_api::watch`].
 //!
-//! One thread asks the packet loop for its state once a second (which the loop copies in slices: `slices.rs`), computes the differences to
-//! the second before ([`evenair_view::line`]), and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next second (`feed`); those that ask
-//! for the same parts get the same bytes. So the loop has the same work however many clients there are.
+//! One thread requests the packet loop's state once a second (which the loop copies in slices: `slices.rs`), computes the differences to
+//! the previous second ([`evenair_view::line`]), and keeps points in rings of bounded memory (`rings`). Clients' threads wait for the next
+//! second (`feed`); clients with the same parts get the same bytes. So the loop's work does not depend on the number of clients.
 //!
-//! Not here: what was before the box opened its ports again, since stations and counters
-//! begin anew then as well.
+//! Not here: times before the box reopened its ports, since stations and counters begin anew then as well.
 
 mod events;
 mod facts;
@@ -33,7 +32,7 @@ use feed::Feed;
 use sampler::Sampler;
 use server::Clients;
 
-/// Who is in the group may look, and needs no right to command.
+/// Members of the group may watch without the right to command.
 const PURPOSE: Purpose = Purpose { name: "watch socket", key: "[control] watch", group: Some("evenair-watch") };
 
 /// Serves the watch socket until dropped.
@@ -46,11 +45,11 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to measure and listens; `None`: the box has no control socket, and so no watch socket, or cannot make one that the
+    /// Starts measuring and listening; `None`: the box has no control socket, and so no watch socket, or cannot create one that the
     /// configuration does not name, which is logged.
     ///
     /// # Errors
-    /// The socket that the configuration names cannot be made, or a living box answers there already; no room for a thread.
+    /// The configured socket cannot be created, or a running box replies there already; no thread can be created.
     pub(crate) fn start(config: &BoxConfig, state: BoxState) -> Result<Option<Self>> {
         let Some(path) = config.watch_socket() else { return Ok(None) };
         let door = match Door::open(&path, PURPOSE) {
@@ -63,7 +62,7 @@ impl Watch {
         };
         let (sink, entries) = FeedSink::new();
         let (feed, end) = (Arc::new(Feed::default()), Arc::new(End::new()?));
-        // It ends with the loop that it asks.
+        // It ends with the loop to which it sends requests.
         let sampler = Sampler::new(state, entries, Arc::clone(&feed), config);
         thread::Builder::new().name("watch".into()).spawn(|| sampler.work()).context("start the watch thread")?;
         let (clients, ended) = (Clients::new(Arc::clone(&feed)), Arc::clone(&end));
@@ -77,7 +76,7 @@ impl Watch {
         Ok(Some(Self { path, sink, feed, end, thread }))
     }
 
-    /// Where events and commands are left for the feed.
+    /// Sink of events and commands for the feed.
     pub(crate) fn sink(&self) -> FeedSink {
         self.sink.clone()
     }
@@ -104,7 +103,7 @@ mod tests {
     use crate::tests_support;
 
     #[test]
-    fn a_socket_that_cannot_be_made_ends_the_box_only_if_it_is_named() {
+    fn a_watch_socket_that_cannot_be_created_is_an_error_only_if_configured() {
         let folder = tempfile::tempdir().expect("a folder");
         let config = BoxConfig::new("a", "b", Config::new(Phy::default_for(Standard::Dot11b)));
         let start = |config: &BoxConfig| Watch::start(config, tests_support::state(tests_support::control().0));

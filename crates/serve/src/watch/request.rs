@@ -1,4 +1,4 @@
-//! Requests of the watch socket, checked: what is wrong is said with what would be right.
+//! Checked requests of the watch socket: an error names the valid values.
 
 use evenair_api::watch::Part;
 use evenair_packet::MacAddr;
@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 
 use super::rings::{Range, Whose};
 
-/// The kinds of requests, each by the key that it has.
+/// The kinds of requests, by their keys.
 const KINDS: [&str; 3] = ["watch", "history", "flows_of"];
 /// Longest time between two lines, in seconds.
 const LONGEST: u64 = 60;
 
-/// What a client wants.
+/// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Lines with these parts, one each so many seconds.
+    /// Lines with these parts, at this interval in seconds.
     Lines(Parts, u64),
     History(Whose, Range),
     /// The flows of a station, by its MAC address.
@@ -36,10 +36,10 @@ impl Parts {
     }
 }
 
-/// What a line of a client wants.
+/// Parses a line of a client.
 ///
 /// # Errors
-/// What is wrong with it, and what would be right.
+/// The error, with the valid values.
 pub(super) fn parse(line: &[u8]) -> Result<Wanted, String> {
     let value: Value = serde_json::from_slice(line).map_err(|error| format!("not a request: {error}"))?;
     let Value::Object(request) = value else { return Err(not_one_of("request", "", &KINDS)) };
@@ -59,13 +59,13 @@ pub(super) fn parse(line: &[u8]) -> Result<Wanted, String> {
     }
 }
 
-/// Why a word is none of those that may be.
+/// The error for a word that is not among the valid ones.
 fn not_one_of(what: &str, word: &str, words: &[&str]) -> String {
     let hint = closest(word, words.iter().copied()).map_or_else(String::new, |near| format!(" (did you mean {near}?)"));
     format!("no {what} {:?}{hint}; {what}s are: {}", shortened(word), words.join(", "))
 }
 
-/// The beginning of what a client wrote.
+/// The beginning of a client's text.
 fn shortened(text: &str) -> String {
     text.chars().take(64).collect()
 }
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_documentation_shows_is_read() {
+    fn the_documented_requests_are_read() {
         let all = r#"{"watch":["health","totals","domains","access_points","stations","classes","calls","events","histograms"],"every":"5 s"}"#;
         let Ok(Wanted::Lines(parts, 5)) = parse(all.as_bytes()) else { panic!("lines") };
         assert!(Part::ALL.iter().all(|part| parts.has(*part)));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_what_would_be_right() {
+    fn errors_name_the_valid_values() {
         let parts = "parts are: health, totals, domains, access_points, stations, classes, calls, events, histograms";
         assert_eq!(error(r#"{"watch":["helth"]}"#), format!("no part \"helth\" (did you mean health?); {parts}"));
         assert_eq!(error(r#"{"watch":["x"]}"#), format!("no part \"x\"; {parts}"));

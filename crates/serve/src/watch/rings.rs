@@ -1,5 +1,5 @@
-//! What is kept of the last day, in bounded memory: of the box and of each contention domain ten minutes by seconds and a day
-//! by minutes, of stations ten minutes by seconds. With all of them full it is 9 MB.
+//! Points of the last day, in bounded memory: for the box and for each contention domain ten minutes by seconds and a day by minutes, for
+//! stations ten minutes by seconds. All of them full take 9 MB.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,12 +10,12 @@ use evenair_api::watch::{Domain, History, Line, Point, Source, Station, Times, T
 const SECONDS: usize = 600;
 /// Points by minutes: a day.
 const MINUTES: usize = 1_440;
-/// Contention domains that are kept, in the order of their names.
+/// Contention domains kept, at most, in the order of their names.
 const MOST_DOMAINS: usize = 64;
-/// Stations that are kept.
+/// Stations kept, at most.
 const MOST_STATIONS: usize = 256;
 
-/// Whose points are wanted.
+/// What the points belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
     Box,
@@ -25,7 +25,7 @@ pub(super) enum Whose {
     Station(String),
 }
 
-/// How far back.
+/// Time range of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Range {
     TenMinutes,
@@ -33,7 +33,7 @@ pub(super) enum Range {
 }
 
 impl Range {
-    /// Seconds from point to point, and of all.
+    /// Seconds between points, and in total.
     const fn seconds(self) -> (u64, f64) {
         match self {
             Self::TenMinutes => (1, 600.0),
@@ -42,7 +42,7 @@ impl Range {
     }
 }
 
-/// A point: rates in Mb/s, wait and time beyond the box in milliseconds, part of the time; NaN where unknown.
+/// A point: rates in Mb/s, wait and time beyond the box in milliseconds, fraction of time; NaN where unknown.
 #[derive(Clone, Copy, Debug)]
 struct Dot {
     at_s: f64,
@@ -152,7 +152,7 @@ impl Ring {
     }
 }
 
-/// The mean of what is known of a value.
+/// Mean of the known values.
 #[derive(Clone, Copy, Debug, Default)]
 struct Mean {
     sum: f64,
@@ -172,7 +172,7 @@ impl Mean {
     }
 }
 
-/// A minute that is not over: its last point, means, and the longest times.
+/// The current minute: its last point, means, and the longest times.
 #[derive(Clone, Copy, Debug)]
 struct Minute {
     last: Dot,
@@ -274,7 +274,7 @@ impl Rings {
         }
     }
 
-    /// Makes room for a station in the place of the one that has been out of the lines for longest.
+    /// Makes room for a station in place of the one that was last in a line longest ago.
     fn has_room_for(&mut self, mac: &str, now_s: f64) -> bool {
         if self.stations.len() < MOST_STATIONS || self.stations.contains_key(mac) {
             return true;
@@ -284,10 +284,10 @@ impl Rings {
         last_s < now_s && self.stations.remove(&oldest).is_some()
     }
 
-    /// The points of the time before now.
+    /// The points of the past.
     ///
     /// # Errors
-    /// There is no such domain or station, and which there are.
+    /// There is no such domain or station, with the existing ones.
     pub(super) fn history(&self, whose: &Whose, range: Range) -> Result<History, String> {
         match whose {
             Whose::Box => Ok(self.all.history(range, self.now_s)),
@@ -381,7 +381,7 @@ mod tests {
         assert!(rings.history(&Whose::Station("02:00:00:00:00:00".into()), Range::TenMinutes).is_err());
         let kept = rings.history(&Whose::Station("02:00:00:00:00:01".into()), Range::TenMinutes).expect("kept");
         assert_eq!(kept.points.len(), 2);
-        // With as many in each line, those that have a place keep it.
+        // With as many in each line, the stations that have a place keep it.
         rings.add(&stations(3.0, 1..300), Mode::Inserted);
         assert_eq!(rings.stations.len(), MOST_STATIONS);
         rings.add(&stations(1_000.0, 0..1), Mode::Inserted);

@@ -1,4 +1,4 @@
-//! The thread that asks the packet loop for its state once a second and publishes the difference to the second before.
+//! The thread that requests the packet loop's state once a second and publishes the difference to the previous second.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -36,7 +36,7 @@ pub(super) struct Sampler {
 /// The state of the box in a second.
 struct Second {
     taken: Taken,
-    /// The kernel's counters of the port of the access points; `None`: the port has gone.
+    /// The kernel's counters of the port of the access points; `None`: the port is gone.
     kernel: Option<Directions>,
 }
 
@@ -52,13 +52,13 @@ impl Sampler {
         Self { state, entries, feed, wlan, before: None, mode_since_s: 0.0, health }
     }
 
-    /// Works until the loop or the feed has ended.
+    /// Runs until the loop or the feed has ended.
     pub(super) fn work(mut self) {
         let mut next = Instant::now();
         while !self.feed.has_ended_by(next) {
             match self.state.control.ask(ControlRequest::Status) {
                 Ok(Answer::Status(snapshot)) => self.publish(&snapshot),
-                // It is ending, or a shard does not answer now.
+                // It is ending, or a shard does not reply now.
                 Ok(_) => {}
                 Err(_) => break,
             }
@@ -68,7 +68,7 @@ impl Sampler {
     }
 
     fn publish(&mut self, snapshot: &Snapshot) {
-        // An interface that has gone has no counters.
+        // An interface that is gone has no counters.
         let (at, kernel) = (SystemTime::now(), traffic::by_direction(&self.wlan).ok());
         let taken = Taken::new(seconds(at), &snapshot.report, self.state.status(snapshot));
         let mut now = Second { taken, kernel };

@@ -13,21 +13,21 @@ use super::feed::{Feed, as_line};
 use super::request::{Parts, Wanted, parse};
 use crate::control::{MAX_LINE, RawLine, Requests, Timed};
 
-/// Most clients at once.
+/// Clients at once, at most.
 const MOST: usize = 16;
-/// How long a client may take until its next request is complete.
+/// Time within which a client's next request has to be complete.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
-/// How long a client may take to read a line.
+/// Time within which a client has to read a line.
 const LINE_TIME: Duration = Duration::from_secs(5);
-/// The same for the refusal of a client too many, whose empty connection has room for it.
+/// Time for a refused client to read the refusal, which its empty connection has room for.
 const REFUSAL_TIME: Duration = Duration::from_millis(10);
-/// For how long it is looked whether a client has hung up.
+/// Time of a check whether a client has hung up.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// All clients.
 pub(super) struct Clients {
     feed: Arc<Feed>,
-    /// One for each client, and one here.
+    /// One reference for each client, and one here.
     slots: Arc<()>,
 }
 
@@ -36,7 +36,7 @@ impl Clients {
         Self { feed, slots: Arc::new(()) }
     }
 
-    /// Gives a client a thread, or refuses one too many.
+    /// Serves a client in its own thread, or refuses it if there are too many.
     pub(super) fn admit(&self, stream: UnixStream) {
         if Arc::strong_count(&self.slots) > MOST {
             let why = format!("{MOST} clients watch already; try again when one of them has ended");
@@ -60,7 +60,7 @@ fn send(stream: &UnixStream, line: &[u8], time: Duration) -> io::Result<()> {
     Timed { stream, deadline: Instant::now() + time }.write_all(line)
 }
 
-/// Answers a client until it hangs up, is silent for too long or asks for what there is not.
+/// Replies to a client until it hangs up, is silent for too long or makes a wrong request.
 fn serve(stream: &UnixStream, feed: &Feed) -> io::Result<()> {
     let mut requests = Requests::new(Timed { stream, deadline: Instant::now() });
     loop {
@@ -85,7 +85,7 @@ fn serve(stream: &UnixStream, feed: &Feed) -> io::Result<()> {
     }
 }
 
-/// Sends a line at once, and then one each so many seconds, until the client hangs up or the box ends.
+/// Sends a line at once, and then one every `every` seconds, until the client hangs up or the box ends.
 fn stream_lines(stream: &UnixStream, feed: &Feed, parts: Parts, every: u64) -> io::Result<()> {
     let (mut seen, mut due, mut events) = (None, 0, None);
     while let Some(seq) = feed.wait(seen) {
@@ -104,7 +104,7 @@ fn stream_lines(stream: &UnixStream, feed: &Feed, parts: Parts, every: u64) -> i
     Ok(())
 }
 
-/// Whether the client has ended its connection. What it sends beside its request is skipped.
+/// Whether the client has ended its connection. Data beside its request is skipped.
 fn has_hung_up(mut stream: &UnixStream) -> io::Result<bool> {
     stream.set_read_timeout(Some(LOOK))?;
     match stream.read(&mut [0; 4096]) {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn ask(client: &mut BufReader<UnixStream>, request: &str) -> String {
-        // One that was refused is closed already.
+        // A refused connection is closed already.
         let _ = client.get_mut().write_all(format!("{request}\n").as_bytes());
         read(client)
     }
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_at_once_and_each_so_many_seconds() {
+    fn lines_come_at_once_and_then_at_the_interval() {
         let feed = Arc::new(Feed::default());
         let clients = Clients::new(Arc::clone(&feed));
         publish(&feed);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_answers_leave_the_connection_and_errors_end_it() {
+    fn one_line_replies_leave_the_connection_and_errors_end_it() {
         let clients = Clients::new(Arc::new(Feed::default()));
         let mut client = connect(&clients);
         assert_eq!(ask(&mut client, r#"{"history":"24 h"}"#), "{\"v\":1,\"history\":{\"every_s\":60,\"points\":[]}}\n");
@@ -200,7 +200,7 @@ mod tests {
         all.pop();
         let begin = Instant::now();
         loop {
-            // Hung-up clients are found at the next second, whatever their interval.
+            // Disconnected clients are detected at the next second, whatever their interval.
             publish(&feed);
             thread::sleep(Duration::from_millis(20));
             let mut next = connect(&clients);

@@ -1,14 +1,14 @@
-//! Bytes on the control socket: however they arrive in parts, each line is a request or refused, and after a line that is too long
+//! Bytes on the control socket: in whatever parts they arrive, each line is a request or refused, and after a line that is too long
 //! nothing is read.
 //!
-//! `fuzz/fuzz_targets/socket.rs` does the same with inputs that libFuzzer makes.
+//! `fuzz/fuzz_targets/socket.rs` does the same with inputs from libFuzzer.
 
 use std::io::{self, Read};
 
 use evenair_api::Request;
 use evenair_serve::control::{Line, MAX_LINE, Requests};
 
-/// A stream that gives at most so many bytes at once.
+/// A stream that returns at most so many bytes at once.
 struct InParts<'a> {
     bytes: &'a [u8],
     most: usize,
@@ -34,7 +34,7 @@ fn read(bytes: &[u8], most: usize) -> Vec<Line> {
     lines
 }
 
-/// Reads what a client sends, in parts of at most so many bytes. The requests among its lines.
+/// Reads a client's bytes, in parts of at most `most` bytes. Returns the requests among its lines.
 pub fn control(bytes: &[u8], most: usize) -> Vec<Request> {
     let lines = read(bytes, most.max(1));
     let parts = bytes.split_inclusive(|byte| *byte == b'\n');

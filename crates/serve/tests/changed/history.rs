@@ -1,6 +1,6 @@
-//! History of any bytes: records are read, all else is skipped, and writing goes on behind it.
+//! History of any bytes: records are read, everything else is skipped, and new records are appended.
 //!
-//! `fuzz/fuzz_targets/history.rs` does the same with inputs that libFuzzer makes.
+//! `fuzz/fuzz_targets/history.rs` does the same with inputs from libFuzzer.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use evenair_api::history::{Event, EventRecord, Record};
 use evenair_client::history::Reader;
 use evenair_serve::history::{Files, Keeper};
 
-/// Reads history that consists of these bytes, and goes on writing it. How many records there are.
+/// Reads a history of these bytes, and appends to it. Returns the number of records.
 pub fn history(folder: &Path, bytes: &[u8]) -> u64 {
     let file = |number: u8| {
         folder.join(if number == 0 { "history.ndjson".into() } else { format!("history.{number}.ndjson") })
@@ -28,11 +28,11 @@ pub fn history(folder: &Path, bytes: &[u8]) -> u64 {
     let added = Record::Event(EventRecord { at_s: 1.0, event: Event::Ports { text: "new".into() } });
     Files::open(folder, 1 << 20).and_then(|mut files| files.keep(&added)).expect("there is room");
     let after = read();
-    // The newest line may have been whole but for its end, and is cut off.
+    // The newest line may have been complete except for its end, and is cut off.
     assert!(after.len() >= before.len() && after.len() <= before.len() + 1, "{} of {}", after.len(), before.len());
     let added = |record: &Record| matches!(record, Record::Event(record) if record.event.text() == "new");
     assert!(after.last().is_some_and(added), "what is kept can be read");
-    // What is written can be read again, and is the same.
+    // Appended records can be read again, unchanged.
     for record in &before {
         let text = serde_json::to_string(record).expect("a record is JSON");
         let again: Record = serde_json::from_str(&text).expect("just written");

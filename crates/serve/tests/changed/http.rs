@@ -1,6 +1,6 @@
 //! Requests to the box's HTTP listener: each is answered, or the connection is closed.
 //!
-//! `fuzz/fuzz_targets/http.rs` does the same with inputs that libFuzzer makes.
+//! `fuzz/fuzz_targets/http.rs` does the same with inputs from libFuzzer.
 
 use std::cell::OnceCell;
 use std::io::{ErrorKind, Read, Write};
@@ -13,15 +13,15 @@ thread_local! {
     static LISTENER: OnceCell<Listener> = const { OnceCell::new() };
 }
 
-/// The password that the listener wants to see.
+/// The password that the listener requires.
 const PASSWORD: &str = "secret word";
 
-/// A whole request is answered within this.
+/// Time within which a complete request is answered.
 const AT_ONCE: Duration = Duration::from_millis(50);
-/// Far above what any answer takes, so that a server that hangs is found.
+/// Far more than any reply takes, so that a hanging server is detected.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Sends bytes to the box's HTTP listener, and nothing more. What it answers.
+/// Sends only these bytes to the box's HTTP listener. Returns the reply.
 pub fn http(bytes: &[u8]) -> String {
     let address = LISTENER.with(|listener| {
         let start = || Listener::new("127.0.0.1:0".parse().expect("an address"), Some(PASSWORD.into()), &[]);
@@ -30,7 +30,7 @@ pub fn http(bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let patience = |stream: &TcpStream, time| stream.set_read_timeout(Some(time)).expect("a time");
     patience(&stream, AT_ONCE);
-    // It may have refused what it has seen so far.
+    // It may have refused the beginning already.
     let _ = stream.write_all(bytes);
     let (mut answer, mut part, mut ended) = (Vec::new(), [0; 4096], false);
     loop {
@@ -38,7 +38,7 @@ pub fn http(bytes: &[u8]) -> String {
             Ok(0) => break,
             Ok(read) => answer.extend_from_slice(&part[..read]),
             Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
-            // It waits for more. That there is none is reported only now: to a whole request it would be the wish to have no answer.
+            // It waits for more. The end is signalled only now: after a complete request it would mean that no reply is wanted.
             Err(error) if error.kind() == ErrorKind::WouldBlock && !ended => {
                 ended = true;
                 let _ = stream.shutdown(Shutdown::Write);

@@ -1,6 +1,6 @@
-//! What `evenair init` finds out about a machine's network: what `ip` prints, networkd's files, interfaces(5).
+//! Parsers of `evenair init` for a machine's network: output of `ip`, networkd's files, interfaces(5).
 //!
-//! `fuzz/fuzz_targets/init.rs` does the same with inputs that libFuzzer makes.
+//! `fuzz/fuzz_targets/init.rs` does the same with inputs from libFuzzer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use evenair_site::setup::parsers::{Ifupdown, entries, interfaces, networkd_bridge, networkd_text};
 use serde_json::Value;
 
-/// The interfaces by what `ip` prints. How many there are.
+/// Parses the interfaces from the output of `ip`. Returns their number.
 pub fn ports(links: &str, routes: &str) -> usize {
     let list = |text| serde_json::from_str::<Vec<Value>>(text).unwrap_or_default();
     for command in entries(&list(links), routes) {
@@ -20,12 +20,12 @@ pub fn ports(links: &str, routes: &str) -> usize {
     ports.len()
 }
 
-/// What systemd-networkd has written of a link, its file for it, and its lease.
+/// The link state written by systemd-networkd, its file for the link, and its lease.
 pub fn networkd(root: &Path, state: &str, network: &str, lease: &str) -> Option<String> {
     let folder = root.join("etc/systemd/network");
     fs::create_dir_all(&folder).expect("made");
     fs::write(folder.join("a.network"), network).expect("writable");
-    // Not out of the folder.
+    // Not outside of the folder.
     let text = networkd_text(root, &state.replace("..", ""));
     let bridge = networkd_bridge(network, Some(lease));
     let heads: Vec<_> = bridge.lines().map(str::trim).filter(|line| line.starts_with('[')).collect();
@@ -34,7 +34,7 @@ pub fn networkd(root: &Path, state: &str, network: &str, lease: &str) -> Option<
     text
 }
 
-/// Joins two interfaces by interfaces(5) with this text, and takes it back: the text is as before. Whether it was understood.
+/// Joins two interfaces in this text of interfaces(5), and undoes it: the text is as before. Returns whether the text was understood.
 pub fn ifupdown(root: &Path, text: &str) -> bool {
     const LINE: &str = "#evenair# ";
     let main: PathBuf = root.join("etc/network/interfaces");
@@ -42,7 +42,7 @@ pub fn ifupdown(root: &Path, text: &str) -> bool {
     fs::write(&main, text).expect("writable");
     let Ok(machine) = Ifupdown::join(root, "eth1", "eth0") else { return false };
     for command in machine.commands() {
-        // A text that is given to a shell ends where it should.
+        // A text for a shell ends at its delimiter.
         if let Some((first, rest)) = command.split_once('\n') {
             let end = first.rsplit_once("<<'").and_then(|(_, end)| end.strip_suffix('\'')).expect("a text");
             assert_eq!(rest.split('\n').position(|line| line == end), Some(rest.split('\n').count() - 1), "{command}");
@@ -52,7 +52,7 @@ pub fn ifupdown(root: &Path, text: &str) -> bool {
     assert!(!machine.names("eth0") && !machine.names("eth1"), "nobody else brings them up");
     machine.take_back().expect("writable");
     let after = fs::read_to_string(&main).expect("there");
-    // Lines end with a newline then. Where lines are put back, so are those that an earlier time has taken out.
+    // Lines end with a newline then. Lines commented out by an earlier set-up are restored as well.
     let lines = |text: &str| {
         let lines = text.strip_suffix('\n').unwrap_or(text).split('\n');
         lines.map(str::to_owned).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! What others write, with some bytes changed: it is read or refused, and nobody falls over it.
+//! Texts of other programs with some bytes changed: they are read or refused, without a panic.
 
 mod control;
 mod history;
@@ -32,7 +32,7 @@ const LEASE: &str = "CLIENTID=ff6a7bd4f200020000ab11\n";
 const INTERFACES: &str = "auto lo eth0\niface lo inet loopback\n# END\niface eth0 inet static\n    address 10.0.0.7/24\n\
                           iface eth0 inet6 auto\nallow-hotplug eth1\niface eth1 inet dhcp\n";
 
-/// What changes a text: where, with what, how.
+/// A change of a text: where, with what, how.
 type Change = (prop::sample::Index, u8, u8);
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
@@ -47,7 +47,7 @@ fn changed(text: &str, changes: &[Change]) -> Vec<u8> {
             0 => bytes[at] = *byte,
             1 => bytes.insert(at, b"9-.:\"[]{}=\n \\#"[usize::from(*byte) % 14]),
             2 if bytes.len() > 1 => drop(bytes.remove(at)),
-            // A part of it again, somewhere else.
+            // A copy of a part, inserted elsewhere.
             3 => {
                 let part = bytes[at..].iter().copied().take(usize::from(*byte)).collect::<Vec<_>>();
                 bytes.extend(part);
@@ -67,7 +67,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
-fn what_is_right_is_read() {
+fn valid_texts_are_read() {
     let folder = folder();
     assert!(http::http(REQUEST.as_bytes()).starts_with("HTTP/1.1 200"), "{}", http::http(REQUEST.as_bytes()));
     assert_eq!(history::history(folder.path(), EVENT.repeat(3).as_bytes()), 3);
@@ -82,7 +82,7 @@ fn what_is_right_is_read() {
 }
 
 #[test]
-fn a_line_of_the_most_bytes_is_read_and_one_more_is_not() {
+fn a_line_of_the_largest_size_is_read_and_a_longer_one_is_not() {
     const INSERT: &str = "{\"command\":\"insert\"}\n";
     let request = |len: usize| [&*" ".repeat(len - INSERT.len()), INSERT].concat().repeat(2);
     assert_eq!(control::control(request(MAX_LINE).as_bytes(), 1000).len(), 2);
@@ -90,13 +90,13 @@ fn a_line_of_the_most_bytes_is_read_and_one_more_is_not() {
 }
 
 #[test]
-fn a_text_for_a_shell_ends_where_it_should() {
+fn a_text_for_a_shell_ends_at_its_delimiter() {
     let text = INTERFACES.replace("# END", "END");
     assert!(init::ifupdown(folder().path(), &text));
 }
 
 #[test]
-fn lines_that_an_earlier_set_up_has_taken_out_may_be_taken_out_twice() {
+fn lines_commented_out_by_an_earlier_set_up_may_be_commented_out_twice() {
     assert!(init::ifupdown(folder().path(), &format!("#evenair# #evenair# auto eth2\n{INTERFACES}")));
 }
 

@@ -1,12 +1,12 @@
-//! Files of older versions: refused with places, or migrated, once and for all, with every value that they had.
+//! Files of older versions: refused with places, or migrated completely, with every value that they had.
 //!
-//! `fuzz/fuzz_targets/migration.rs` does the same with inputs that libFuzzer makes.
+//! `fuzz/fuzz_targets/migration.rs` does the same with inputs from libFuzzer.
 
 use evenair_boxfile::BoxConfig;
 use evenair_reader::{Migrated, migrate};
 use toml::Value;
 
-/// Values that are no tables or lists.
+/// Number of values that are no tables or lists.
 fn values(value: &Value) -> usize {
     match value {
         Value::Table(table) => table.values().map(values).sum(),
@@ -19,7 +19,7 @@ fn values_in(text: &str) -> usize {
     values(&Value::Table(text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))))
 }
 
-/// Migrates a file. How much is changed; none: it is refused.
+/// Migrates a file. Returns the number of changes; `None`: it is refused.
 pub fn migration(text: &str) -> Option<usize> {
     let Migrated { text: new, changes } = match migrate(text, "box.toml") {
         Ok(migrated) => migrated,

@@ -1,7 +1,7 @@
-//! Records of any content in print: in words they are lines without control characters, as CSV rows of equal length, as JSON the
-//! same records.
+//! Printed records of any content: as text they are lines without control characters, as CSV rows of equal length, as JSON the same
+//! records.
 //!
-//! `fuzz/fuzz_targets/printed.rs` does the same with inputs that libFuzzer makes.
+//! `fuzz/fuzz_targets/printed.rs` does the same with inputs from libFuzzer.
 
 use evenair_api::history::Record;
 use evenair_client::history::{Format, Printer, Selection};
@@ -23,7 +23,7 @@ fn station(records: &[Record]) -> Option<String> {
     })
 }
 
-/// Prints the records among these lines in every way. How many there are.
+/// Prints the records among these lines in every format. Returns their number.
 pub fn printed(bytes: &[u8]) -> usize {
     let lines = bytes.split(|byte| *byte == b'\n');
     let records: Vec<Record> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
@@ -46,7 +46,7 @@ pub fn printed(bytes: &[u8]) -> usize {
             }
         }
     }
-    // A time selects by the time alone.
+    // A time selects only by time.
     if let Some(at_s) = records.first().map(Record::at_s).filter(|at| at.is_finite()) {
         let at = Selection { from_s: Some(at_s), to_s: Some(at_s), format: Format::Json, ..Selection::default() };
         let same = records.iter().filter(|record| record.at_s() == at_s).count();

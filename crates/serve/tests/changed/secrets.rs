@@ -1,13 +1,13 @@
-//! Files of secrets: read, or refused without showing what is in them.
+//! Secret files: read, or refused without showing their content.
 //!
-//! `fuzz/fuzz_targets/secrets.rs` does the same with inputs that libFuzzer makes.
+//! `fuzz/fuzz_targets/secrets.rs` does the same with inputs from libFuzzer.
 
 use std::fs;
 use std::path::Path;
 
 use evenair_boxfile::telemetry::password_in;
 
-/// The password in a file of secrets of these bytes. A refusal shows nothing of the file.
+/// The password in a secret file of these bytes. A refusal shows nothing of the file.
 pub fn secrets(folder: &Path, bytes: &[u8]) -> Option<String> {
     let path = folder.join("secrets");
     fs::write(&path, bytes).expect("writable");

@@ -1,4 +1,4 @@
-//! What passes alike with the box and without it, and what others do at the ports of a running box.
+//! Frames that pass equally with the box and without it, and changes by other programs at the ports of a running box.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -20,14 +20,14 @@ use evenair_sys::{iface, process};
 use crate::lab::{Arrivals, Endpoint, Lab, NUMBERED, ip, stream};
 
 const STATION: [u8; 6] = [0x02, 0, 0, 0, 0x77, 1];
-/// Of the groups of IEEE 802.1D, all but the last byte.
+/// First five bytes of the group addresses of IEEE 802.1D.
 const GROUP: [u8; 5] = [0x01, 0x80, 0xc2, 0, 0];
 /// Their last bytes: STP, pause frames, LACP, 802.1X, LLDP.
 const GROUPS: [u8; 5] = [0, 1, 2, 3, 14];
-/// Generous: what is awaited takes a second or two.
+/// Generous: expected changes take a second or two.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What arrives of twenty frames.
+/// Sends twenty frames: returns the arrivals.
 fn cross(from: Endpoint<'_>, to: Endpoint<'_>) -> Arrivals {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -39,7 +39,7 @@ fn cross(from: Endpoint<'_>, to: Endpoint<'_>) -> Arrivals {
     })
 }
 
-/// What `bridge` prints in a namespace.
+/// Output of `bridge` in a namespace.
 fn bridge(ns: &Netns, arguments: &str) -> String {
     let mut command = Command::new("bridge");
     command.args(arguments.split_whitespace());
@@ -78,7 +78,7 @@ fn a_station_that_roamed_while_the_box_was_inserted_is_reached_by_the_bridge() {
 fn what_the_bridge_learns_while_the_box_is_inserted_is_forgotten_within_seconds() {
     let Some(lab) = Lab::new() else { return };
     let running = lab.start_box("inserted=true controller=none");
-    // A frame for the bridge itself goes past the box.
+    // A frame for the bridge itself bypasses the box.
     let to_bridge = Endpoint { mac: [2, 0, 0, 0, 0, 0xbb], ..lab.sink_end() };
     let from = Endpoint { mac: STATION, ..lab.source_end() };
     cross(from, to_bridge);
@@ -105,7 +105,8 @@ fn link_local_groups_pass_alike_inserted_and_bypassed() {
         down
     };
     let all_but = |none: &[u8]| GROUPS.into_iter().filter(|last| !none.contains(last)).collect::<Vec<u8>>();
-    // As the kernel's bridge is made, as `init` makes it, with the spanning tree, and with LACP by the masks of the ports.
+    // As the kernel creates the bridge, as `init` creates it, with the spanning tree, and with LACP by the masks of the
+    // ports.
     let settings: [(&[&str], Vec<u8>); 4] = [
         (&["link set br0 type bridge group_fwd_mask 0"], vec![0]),
         (&["link set br0 type bridge group_fwd_mask 0xfff8"], all_but(&[1, 2])),
@@ -117,7 +118,7 @@ fn link_local_groups_pass_alike_inserted_and_bypassed() {
     ];
     for (commands, wanted) in settings {
         commands.iter().for_each(|command| ip(&lab.middle, command));
-        // The box looks within a second.
+        // The box checks within a second.
         thread::sleep(Duration::from_millis(1500));
         for mode in ["bypassed", "inserted"] {
             assert_eq!(passing_in(mode), wanted, "{mode}, {commands:?}");
@@ -127,7 +128,7 @@ fn link_local_groups_pass_alike_inserted_and_bypassed() {
     assert!(packets.conserved && packets.losses[LossReason::LinkLocal] > 0, "{packets:?}");
 }
 
-/// The groups of which any frame crosses: some are sent to each in turn.
+/// The groups of which any frame passes: some are sent to each in turn.
 fn passing(from: Endpoint<'_>, to: Endpoint<'_>) -> Vec<u8> {
     let find = |end: Endpoint<'_>| iface::find(end.interface).expect("laid");
     let mut ring = to.netns.run(|| Ring::open(&find(to), 1024).expect("root")).expect("entered");
@@ -190,7 +191,7 @@ fn a_program_that_is_attached_later_is_reported_once() {
     thread::sleep(Duration::from_millis(1500));
     let events = events();
     assert_eq!(events.len(), wanted, "each once: {events:?}");
-    // The programs of this process have the names of a box's.
+    // The programs of this process are named like a box's.
     let said = format!("another box, process {}, works on wi0", std::process::id());
     assert!(
         events.iter().any(|text| text.starts_with(&said) || text.contains("wi0 that takes packets: XDP")),

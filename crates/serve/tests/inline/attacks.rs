@@ -1,9 +1,9 @@
-//! Attacks on an inserted box, and what is left to others: two downloads by kernel TCP, and the exchanges of a host with the
-//! station that is attacked. The radio is one half-duplex FIFO, the controller the default one.
+//! Attacks on an inserted box, and what is left for others: two downloads by kernel TCP, and the exchanges of a host with the attacked
+//! station. The radio is one half-duplex FIFO, the controller the default one.
 //!
-//! Each attack is a row of [`ATTACKS`]: frames from the wired side, how many a second, and the part that the downloads keep at
-//! least of what a plain flood of datagrams, or no flood, leaves them. A new rule of classification needs its row. A few of each
-//! kind run in `make test`; `make attacks` runs all and writes the table.
+//! Each attack is a row of [`ATTACKS`]: frames from the wired side, their rate, and the least part that the downloads keep of their
+//! throughput beside a plain flood of datagrams, or without a flood. A new rule of classification needs its row. A few of each kind run in
+//! `make test`; `make attacks` runs all and writes the table.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -25,17 +25,17 @@ use crate::radio::Radio;
 const STATIONS: usize = 3;
 const TARGET: usize = 2;
 const PORT: u16 = 6200;
-/// 40 Mb/s in frames of this length, in bytes.
+/// Frames a second and their length in bytes: 40 Mb/s.
 const FLOOD: u64 = 3_470;
 const LENGTH: usize = 1_442;
-/// Transfers and floods have come to their rates.
+/// Time for transfers and floods to reach their rates.
 const SETTLE: Duration = Duration::from_millis(1_500);
 const WINDOW: Duration = Duration::from_millis(2_500);
-/// Time between two exchanges, 50 a second, and after which one counts as lost.
+/// Time between two exchanges, 50 a second; time after which one counts as lost.
 const EXCHANGE: Duration = Duration::from_millis(20);
 const LOST: Duration = Duration::from_millis(500);
 
-/// What others keep of it.
+/// The reference for the downloads' throughput.
 #[derive(Clone, Copy, Debug)]
 enum Beside {
     /// A flood of plain datagrams to the same station.
@@ -50,7 +50,7 @@ struct Attack {
     /// Writes frame number `i`, whose addresses are set.
     frame: fn(i: u64, frame: &mut [u8]),
     beside: Beside,
-    /// The part that each download keeps at least.
+    /// Least part of its reference throughput that each download keeps.
     keeps: f64,
     in_short: bool,
 }
@@ -63,7 +63,7 @@ const fn short(attack: Attack) -> Attack {
     Attack { in_short: true, ..attack }
 }
 
-/// The plain flood that others are compared with.
+/// The reference flood.
 const DATAGRAMS: Attack = attack("UDP from port 9000", |_, frame| udp(frame, 9000, 9001));
 const NONE: Attack = Attack { rate: 0, ..attack("no flood", |_, _| {}) };
 
@@ -127,7 +127,7 @@ fn made_up(i: u64, frame: &mut [u8]) {
     frame[6..12].copy_from_slice(&[2, 9, 9, (i >> 16) as u8, (i >> 8) as u8, i as u8]);
 }
 
-/// An IPv4 packet of the frame's length from the wired side to the station, whose payload begins like this.
+/// An IPv4 packet of the frame's length from the wired side to the station, with this beginning of the payload.
 fn v4(frame: &mut [u8], protocol: u8, payload: &[u8]) {
     ether_type(frame, 0x0800);
     let len = (frame.len() as u16 - 14).to_be_bytes();
@@ -173,7 +173,7 @@ const fn mac(n: usize) -> [u8; 6] {
     [2, 0, 0, 0, 1, n as u8]
 }
 
-/// Sends the attack's frames from the wired side until it is over.
+/// Sends the attack's frames from the wired side until `over`.
 fn flood(lab: &Lab, attack: &Attack, over: &AtomicBool) {
     let send = || {
         let sender = Sender::open(&iface::find("k0").expect("laid"), 1 << 20).expect("root");
@@ -186,7 +186,7 @@ fn flood(lab: &Lab, attack: &Attack, over: &AtomicBool) {
                 frame[..6].copy_from_slice(&mac(TARGET));
                 frame[6..12].copy_from_slice(&[2, 9, 9, 9, 9, 9]);
                 (attack.frame)(sent, &mut frame);
-                // One that is refused is one less.
+                // A refused frame is not sent again.
                 let _ = sender.send([&frame[..]]);
                 sent += 1;
             }
@@ -215,7 +215,7 @@ impl Exchanges {
     }
 }
 
-/// Asks the attacked station for its address (ARP), and pings another one, fifty times a second each.
+/// Requests the attacked station's address (ARP), and pings another station, fifty times a second each.
 fn exchange(lab: &Lab, over: &AtomicBool) -> [Exchanges; 2] {
     let run = || {
         let interface = iface::find("k0").expect("laid");
@@ -242,7 +242,7 @@ fn exchange(lab: &Lab, over: &AtomicBool) -> [Exchanges; 2] {
             }
             sleep(Duration::from_micros(200));
         }
-        // What may still be under way at the end is not lost.
+        // Exchanges still under way at the end are not lost.
         for (all, open) in all.iter_mut().zip(&open) {
             all.sent -= open.values().filter(|sent| sent.elapsed() < LOST).count();
         }
@@ -251,7 +251,7 @@ fn exchange(lab: &Lab, over: &AtomicBool) -> [Exchanges; 2] {
     lab.sink.run(run).expect("entered")
 }
 
-/// The number is in the address that asks, which the answer repeats.
+/// An ARP request with the number in the sender's address, which the reply repeats.
 fn arp_request(number: u16) -> Vec<u8> {
     let [high, low] = number.to_be_bytes();
     let ends = [&SINK[..], &[10, 9, high | 0x80, low], &[0; 6], &[10, 9, 0, 10 + TARGET as u8]].concat();
@@ -273,7 +273,7 @@ fn ping(number: u16) -> Vec<u8> {
     frame
 }
 
-/// Which exchange a frame answers, and its number.
+/// The exchange that a frame answers, and its number.
 fn answer(frame: &[u8]) -> Option<(usize, u16)> {
     let number = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk::<2>()?));
     match (frame.get(..6)?, frame.get(12..14)?) {
@@ -283,25 +283,25 @@ fn answer(frame: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// What the two downloads carried in the window, in Mb/s each, and the exchanges meanwhile.
+/// Throughput of the two downloads in the window, in Mb/s each, and the exchanges meanwhile.
 struct Left {
     downloads: [f64; 2],
     exchanges: [Exchanges; 2],
 }
 
 impl Left {
-    /// The least part of what the downloads had beside something else.
+    /// Smaller part of their throughput in `other` that the downloads keep.
     fn part_of(&self, other: &Self) -> f64 {
         let parts = self.downloads.iter().zip(other.downloads).map(|(now, before)| now / before.max(0.01));
         parts.fold(f64::INFINITY, f64::min)
     }
 
-    /// Prints what is left under an attack beside its bounds; what was missed.
+    /// Prints the results under an attack with their bounds; the error names missed bounds.
     fn judged(&self, attack: &Attack, beside: &Self, nothing: &Self) -> Result<(), String> {
         let (part, [arp, ping]) = (self.part_of(beside), &self.exchanges);
         let is_kept = part >= attack.keeps - GRACE;
         let answers = arp.lost() <= 0.01 && ping.lost() <= 0.01;
-        // On a busy machine all takes longer, without a flood too.
+        // On a busy machine everything takes longer, without a flood too.
         let is_quick = arp.percentile(50) <= QUICK.max(nothing.exchanges[0].percentile(50).mul_f64(1.5));
         let holds = is_kept && answers && is_quick;
         println!(
@@ -365,7 +365,7 @@ impl Site<'_> {
     }
 }
 
-/// Runs a site with two downloads while the job goes on.
+/// Runs a site with two downloads during the job.
 fn on_site(job: impl FnOnce(&Site<'_>, &BoxProcess)) {
     let Some(lab) = Lab::new() else { return };
     let stations = stations_behind_radio(&lab, STATIONS);
@@ -380,7 +380,7 @@ fn on_site(job: impl FnOnce(&Site<'_>, &BoxProcess)) {
         }
         let found = catch_unwind(AssertUnwindSafe(|| watched(|| job(&site, &running)).1));
         over.store(true, Relaxed);
-        // The radio outlasts the hosts, which could not close their connections without it.
+        // The radio runs longer than the hosts, which could not close their connections without it.
         sleep(Duration::from_millis(300));
         radio.over.store(true, Relaxed);
         let held_up = found.unwrap_or_else(|wrong| resume_unwind(wrong));
@@ -401,9 +401,9 @@ fn join(station: &Netns) {
     station.run(send).expect("entered");
 }
 
-/// Runs attacks and judges each, once more where a bound was missed; what was missed both times.
+/// Runs attacks and judges each, a second time if a bound was missed. Returns the bounds missed both times.
 fn judge<'a>(site: &Site<'_>, running: &BoxProcess, attacks: impl Iterator<Item = &'a Attack>) -> Vec<String> {
-    // TCP comes to its rate.
+    // TCP reaches its rate.
     sleep(SETTLE);
     join(&site.stations[TARGET]);
     let (nothing, datagrams) = (site.under(&NONE), site.under(&DATAGRAMS));
@@ -414,7 +414,7 @@ fn judge<'a>(site: &Site<'_>, running: &BoxProcess, attacks: impl Iterator<Item 
             Beside::Datagrams => &datagrams,
         };
         let judged = || site.under(attack).judged(attack, beside, &nothing);
-        // What a flood does to others it does each time; what the machine does, hardly twice.
+        // The effect of a flood is repeatable; disturbances by the machine hardly are.
         missed.extend(judged().or_else(|_| judged()).err());
         let status = running.client().status().expect("it lives");
         assert_eq!(status.mode, evenair_api::Mode::Inserted, "after {}", attack.name);
@@ -422,9 +422,9 @@ fn judge<'a>(site: &Site<'_>, running: &BoxProcess, attacks: impl Iterator<Item 
     missed
 }
 
-/// Points of grace of a single run.
+/// Tolerance of a single run.
 const GRACE: f64 = 0.03;
-/// An exchange is at once, as soon as the radio is free.
+/// Time of an exchange that only waits for the radio.
 const QUICK: Duration = Duration::from_millis(5);
 
 #[test]

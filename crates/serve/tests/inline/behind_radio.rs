@@ -1,11 +1,11 @@
-//! Stations behind an access point that has a radio before it, in one place for the tests of what passes that radio.
+//! Stations behind an access point with a radio, shared by the tests of traffic over the radio.
 
 use evenair_sys::netns::Netns;
 
 use crate::field_day::station;
 use crate::lab::{Lab, ip};
 
-/// Stations behind the switch `ap0`, which is the access point and has a radio before it: `s0` is its cable, `r0` its air.
+/// Stations behind the switch `ap0`, which is the access point; `s0` leads to its cable, `r0` to its radio.
 pub fn stations_behind_radio(lab: &Lab, count: usize) -> Vec<Netns> {
     ip(&lab.source, "addr flush dev s0");
     ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");

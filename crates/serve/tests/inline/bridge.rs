@@ -1,4 +1,4 @@
-//! What takes fail-open away while the box runs: somebody changes the bridge or a port.
+//! Loss of fail-open while the box runs: the bridge or a port is changed.
 
 use std::net::TcpStream;
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,10 +19,10 @@ use evenair_wifi::{Phy, Standard};
 
 use crate::lab::{Arrivals, BoxProcess, Lab, ip, stream};
 
-/// Generous: what is awaited takes milliseconds.
+/// Generous: expected changes take milliseconds.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Waits until the box's state is so.
+/// Waits until the box's status satisfies the condition.
 fn until(client: &mut Client, is_so: impl Fn(&Status) -> bool) -> Status {
     let begin = Instant::now();
     loop {
@@ -35,7 +35,7 @@ fn until(client: &mut Client, is_so: impl Fn(&Status) -> bool) -> Status {
     }
 }
 
-/// What arrives of a short stream from the source to the sink.
+/// Arrivals of a short stream from the source to the sink.
 fn cross(lab: &Lab) -> Arrivals {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -50,7 +50,7 @@ fn cross(lab: &Lab) -> Arrivals {
 #[test]
 fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
     let Some(lab) = Lab::new() else { return };
-    // One isolated port is none from which the bridge keeps the other's traffic.
+    // The bridge forwards to one isolated port; it only separates two isolated ones.
     ip(&lab.middle, "link set wi0 type bridge_slave isolated on");
     let mut running = lab.start_box("inserted=true controller=none");
     let mut client = running.client();
@@ -70,7 +70,7 @@ fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
         ),
     ] {
         ip(&lab.middle, take);
-        // At once, before anybody may have noticed.
+        // At once, before the box may have noticed.
         for refused in [client.bypass(), client.observe(), client.shutdown().map(drop)] {
             let error = refused.expect_err(take).to_string();
             assert!(error.contains(said) && error.contains("--force"), "{error}");
@@ -123,7 +123,7 @@ fn losing_the_bridge_and_having_it_back_are_events() {
     assert!(first.starts_with("fail-open is lost: ") && last.starts_with("fail-open is back"), "{events:?}");
 }
 
-/// The address of a bridge that nobody set is that of one of its ports, and changes with them.
+/// The address of a bridge without a configured address is that of one of its ports, and changes with them.
 #[test]
 fn the_machine_stays_reachable_when_the_bridges_address_changes() {
     let Some(lab) = Lab::new() else { return };
@@ -132,7 +132,7 @@ fn the_machine_stays_reachable_when_the_bridges_address_changes() {
     let begin = Instant::now();
     loop {
         ip(&lab.source, "neigh flush dev s0");
-        // Nobody listens there: that it says so is the answer.
+        // Nobody listens there: its refusal is the reply.
         let machine = "10.9.0.254:9".parse().expect("an address");
         let asked = lab.source.run(|| TcpStream::connect_timeout(&machine, Duration::from_secs(1))).expect("entered");
         if asked.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused) {
@@ -143,12 +143,12 @@ fn the_machine_stays_reachable_when_the_bridges_address_changes() {
     running.client().shutdown().expect("ends");
 }
 
-/// Pulls the cable of the access points out of the machine, and the interface with it.
+/// Removes the access points' cable, and the interface with it.
 fn unplug(lab: &Lab) {
     ip(&lab.middle, "link del wl0");
 }
 
-/// Plugs it in again: a new interface under the old name.
+/// Adds the cable again: a new interface with the old name.
 fn plug_in(lab: &Lab) {
     let source = format!("/proc/{}/fd/{}", std::process::id(), lab.source.as_fd().as_raw_fd());
     ip(&lab.middle, &format!("link add wl0 type veth peer name s0 netns {source}"));
@@ -173,7 +173,7 @@ fn a_port_that_goes_away_and_comes_back_is_taken_up_again() {
         plug_in(&lab);
         until_carried_by_the_box(&lab, &mut running);
     }
-    // The bridge as well: with packets to groups a box that holds to the old one would do what nobody wants.
+    // The bridge as well: with group-addressed packets, a box that kept the old one would misbehave.
     ip(&lab.middle, "link del br0");
     ip(&lab.middle, "link add br0 up type bridge mcast_snooping 0");
     ["wl0", "wi0"].iter().for_each(|port| ip(&lab.middle, &format!("link set {port} master br0")));
@@ -183,14 +183,14 @@ fn a_port_that_goes_away_and_comes_back_is_taken_up_again() {
     assert!(running.child.wait().expect("a child").success(), "it can be ended while it waits");
 }
 
-/// A box that has begun again, inserted as it was.
+/// A box that has started again, inserted as before.
 fn until_carried_by_the_box(lab: &Lab, running: &mut BoxProcess) {
     let begin = Instant::now();
     loop {
         assert!(begin.elapsed() < LIMIT, "the box does not take its ports up again");
         thread::sleep(Duration::from_millis(20));
         running.until_it_answers();
-        // It may just end.
+        // It may be ending.
         let Ok(mut client) = running.try_client() else { continue };
         let Ok(status) = client.status() else { continue };
         if status.carrier == Carrier::Box && status.uptime_s < begin.elapsed().as_secs_f64() {
@@ -198,7 +198,7 @@ fn until_carried_by_the_box(lab: &Lab, running: &mut BoxProcess) {
         }
     }
     let arrivals = cross(lab);
-    // A busy machine sends fewer than a hundred.
+    // On a busy machine fewer than a hundred are sent.
     assert!(arrivals.sent > 10 && 2 * arrivals.received > arrivals.sent, "{arrivals:?}");
     let taken = running.client().status().expect("answers").wlan.taken;
     assert!(taken >= arrivals.received, "through the box: {taken} of {arrivals:?}");
@@ -219,7 +219,7 @@ fn a_second_box_on_the_same_ports_is_refused_with_the_first_ones_process() {
     let arrivals = cross(&lab);
     assert_eq!((arrivals.lost, arrivals.doubled), (0, 0), "{arrivals:?}");
     drop(running);
-    // Somebody else's program, at the other port.
+    // Another program, at the other port.
     let pass = Assembler::new().set(Reg::R0, 2).exit().finish();
     let attach = || {
         let program = Program::load(ProgramKind::Xdp, &pass, "a test").expect("root");
@@ -228,7 +228,7 @@ fn a_second_box_on_the_same_ports_is_refused_with_the_first_ones_process() {
     let link = lab.middle.run(attach).expect("entered");
     assert!(refusal().contains("wi0"), "{}", refusal());
     drop(link);
-    // One that was killed leaves nothing behind that would keep its successor away.
+    // A killed box leaves nothing behind that would block its successor.
     let mut killed = lab.start_box("inserted=true controller=none");
     killed.child.kill().expect("it lives");
     killed.child.wait().expect("a child");
@@ -269,7 +269,7 @@ fn of_two_boxes_started_at_the_same_moment_one_runs() {
     }
 }
 
-/// The MTU of everything between the hosts, in the order in which no part would have to carry more than the next.
+/// The MTU of everything between the hosts, in an order in which no part has to carry more than the next.
 fn set_mtu(lab: &Lab, mtu: u32) {
     for (ns, port) in [(&lab.middle, "wl0"), (&lab.middle, "wi0"), (&lab.source, "s0"), (&lab.sink, "k0")] {
         ip(ns, &format!("link set {port} mtu {mtu}"));
@@ -281,7 +281,7 @@ fn a_raised_mtu_is_taken_up_while_the_box_runs() {
     let Some(lab) = Lab::new() else { return };
     let mut running = lab.start_box("waits=true inserted=true controller=none");
     crate::traffic::largest_cross(&lab, 1514);
-    // Under an XDP program a virtual cable takes no frame that is longer than a page.
+    // Under an XDP program a virtual cable takes no frame longer than a page.
     let mtu = if crate::IO == "af-packet" { 9000 } else { 3000 };
     set_mtu(&lab, mtu);
     until_carried_by_the_box(&lab, &mut running);
@@ -300,7 +300,7 @@ fn a_box_that_cannot_take_up_a_raised_mtu_says_what_to_do() {
         socket.display(),
         history.display()
     );
-    // Without a bridge, where nothing else would notice it.
+    // Without a bridge, where no other check would notice it.
     std::fs::write(&file, text).expect("writable");
     let running = lab.start_box(&format!("file={}", file.display()));
     set_mtu(&lab, 9000);

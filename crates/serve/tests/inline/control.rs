@@ -1,4 +1,4 @@
-//! Talking to a box, and what it says when something is wrong.
+//! Requests to a box, and its error messages.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -29,7 +29,7 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> String {
     }
 }
 
-/// What a box says that cannot start.
+/// The error of a box that cannot start.
 fn start_error(lab: &Lab, config: BoxConfig) -> String {
     let error = lab.middle.run(|| evenair_serve::run(config)).expect("entered").expect_err("cannot start");
     format!("{error:#}")
@@ -85,7 +85,7 @@ fn a_bridge_is_made_and_taken_back() {
     assert_eq!(network(), before);
     assert!(reaches() && !answers(&lab.source, SINK_HOST));
 
-    // A plan of a network that has changed since is refused: its undo would restore another one.
+    // A plan of a network that has changed since is refused: its undo would restore another network.
     let plan = lab.middle.run(|| evenair_site::setup::plan("wl0", "wi0", "br0")).expect("entered").expect("a plan");
     let refused = |found: &str| {
         let before = network();
@@ -100,13 +100,13 @@ fn a_bridge_is_made_and_taken_back() {
     refused("missing: route 10.77.0.0/16 dev wi0");
 }
 
-/// Whether a host answers: nobody listens there, and its refusal is an answer.
+/// Whether a host replies: nobody listens there, and its refusal is a reply.
 fn answers(from: &evenair_sys::netns::Netns, host: [u8; 4]) -> bool {
     let connect = || TcpStream::connect_timeout(&SocketAddr::from((host, 9)), Duration::from_secs(1));
     from.run(connect).expect("entered").is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
 }
 
-/// What `ip` tells of the middle, without what passes by itself.
+/// Output of `ip` in the middle, without values that change by themselves.
 fn ip_json(lab: &Lab, what: &str) -> String {
     let command = || std::process::Command::new("ip").args(what.split(' ')).output().expect("ip(8) is installed");
     let text = String::from_utf8(lab.middle.run(command).expect("entered").stdout).expect("text");
@@ -195,7 +195,7 @@ fn the_last_requested_mode_outlives_the_box() {
     let mut first = start("");
     assert_eq!(mode(&first), Mode::Bypassed);
     first.client().insert().expect("inserted");
-    // As a watchdog ends it.
+    // Killed, as by a watchdog.
     first.child.kill().expect("it lives");
     first.child.wait().expect("a child");
     let second = start("");
@@ -213,7 +213,7 @@ fn the_last_requested_mode_outlives_the_box() {
 fn two_boxes_do_not_share_a_socket() {
     let Some(lab) = Lab::beside_others() else { return };
     let _running = lab.start_box("");
-    // On ports of its own.
+    // On other ports.
     ip(&lab.middle, "link add x0 up type veth peer name x1");
     ip(&lab.middle, "link set x1 up");
     let (wlan, wire) = ("x0".into(), "x1".into());

@@ -1,6 +1,6 @@
-//! What stations notice when the box changes: nothing where it ends in order, a gap where it does not; and how long that is.
+//! Effects of changes of the box on stations: none at a clean exit, a gap otherwise, and the length of the gap.
 //!
-//! `make fail-open` measures the gaps and judges them; as checks, `switching` has the same with room for a busy machine.
+//! `make fail-open` measures and judges the gaps; `switching` checks the same with tolerance for a busy machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -30,7 +30,7 @@ fn config(lab: &Lab, more: &str) -> String {
     format!("file={}", file.display())
 }
 
-/// Ends a box as a service manager does, and starts its successor, which is inserted as it was.
+/// Ends a box as a service manager does, and starts its successor in the same mode.
 fn upgrade(lab: &Lab, mut old: BoxProcess, parameters: &str) -> BoxProcess {
     process::signal(old.child.id(), libc::SIGTERM).expect("it lives");
     assert!(old.child.wait().expect("a child").success());
@@ -39,7 +39,7 @@ fn upgrade(lab: &Lab, mut old: BoxProcess, parameters: &str) -> BoxProcess {
     new
 }
 
-/// Reloads again and again, every time to other queues.
+/// Reloads repeatedly, each time with other queues.
 fn reloads(lab: &Lab, running: &BoxProcess, times: usize) {
     let mut client = running.client();
     for n in 0..times {
@@ -70,7 +70,7 @@ fn reloads_and_upgrades_under_load_lose_nothing() {
     assert!(status.packets.conserved && status.packets.taken > 100, "{:?}", status.packets);
 }
 
-/// Makes the box know so many stations, and so many flows of each by a packet from the WLAN.
+/// Makes the box learn so many stations, and so many flows of each by a packet from the WLAN.
 fn learn_stations(lab: &Lab, running: &BoxProcess, stations: usize, flows: u8) {
     for flow in 0..flows {
         flood(&lab.source, "s0", stations, |n, frame| {
@@ -164,15 +164,15 @@ fn jumbo_frames_cross_unchanged() {
         ),
         (0, 0, 0, 0)
     );
-    // What is as long as that is counted like all else, by its bytes as well.
+    // Frames of that length are counted like all others, also by their bytes.
     let mean = status.wire.sent_bytes / status.wire.sent.max(1);
     assert!(status.wire.sent > 100 && mean > 4_000, "{mean} bytes each: {:?}", status.wire);
 }
 
-/// What is done to a box under traffic.
+/// An action on a box under traffic.
 type Act = fn(&Lab) -> [Arrivals; 2];
 
-/// The longest gap of either direction, and the longest time for which the machine held a sender up meanwhile.
+/// The longest gap of either direction, and the longest time for which the machine stalled a sender meanwhile.
 fn gap(arrivals: &[Arrivals; 2]) -> (Duration, Duration) {
     let most = |of: fn(&Arrivals) -> Duration| arrivals.iter().map(of).max().unwrap_or_default();
     (most(|arrivals| arrivals.longest_gap), most(|arrivals| arrivals.longest_stall))
@@ -181,12 +181,12 @@ fn gap(arrivals: &[Arrivals; 2]) -> (Duration, Duration) {
 /// Bounds of the gaps, in milliseconds.
 struct Promise {
     median: u64,
-    /// Of each gap, beside the longest time for which the machine held the sender up meanwhile.
+    /// Bound of each gap, beyond the longest stall of the sender.
     each: u64,
 }
 
 impl Promise {
-    /// Of gaps in order.
+    /// Whether gaps, in ascending order, are within the bounds.
     fn holds(&self, gaps: &[(Duration, Duration)]) -> bool {
         gaps[gaps.len() / 2].0 <= Duration::from_millis(self.median)
             && gaps.iter().all(|&(gap, stall)| gap <= Duration::from_millis(self.each) + stall)

@@ -1,13 +1,13 @@
-//! A day in the field, in short: whatever happens to a box in a site, in an order that a seed decides. Nothing crashes, the
-//! memory stays bounded, the sums of packets agree, and two downloads get equal shares again within two seconds.
+//! A short day in the field: events at a site in an order given by a seed. Nothing crashes, memory stays bounded, packet counts balance,
+//! and two downloads have equal shares again within two seconds.
 //!
-//! A share is what crosses the station's interface, retransmissions included, for that is what the box decides. What the application reads
-//! lags behind it by as much as TCP holds back for a missing segment: up to 700 kB after a time without the box, in which
-//! windows grow to several hundred segments that then have to recover from losses at 20 Mb/s.
+//! A share counts the bytes on the station's interface, including retransmissions, since the box decides about these. What the application
+//! reads lags behind by the data that TCP holds back for a missing segment: up to 700 kB after a time without the box, in which windows
+//! grow to several hundred segments that then have to recover from losses at 20 Mb/s.
 //!
-//! `EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=7` makes it last ten minutes, with another order. The hold is not to run out in all that
-//! time, however busy the box is. Clocks may step meanwhile: the box knows the monotonic one only. A virtual machine has one that
-//! can be set (`make service`).
+//! `EVENAIR_FIELD_DAY=600 EVENAIR_FIELD_SEED=7` makes it last ten minutes, with another order. The lease must not expire in all that time,
+//! however busy the box is. Clocks may step meanwhile: the box uses only the monotonic one. A virtual machine has one that can be set
+//! (`make service`).
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -27,20 +27,20 @@ use evenair_units::BitRate;
 use crate::lab::{BoxProcess, Lab, SINK, ip, watched};
 
 const STATIONS: usize = 4;
-/// Stations 0 and 1 download all the time; the others do what the day brings.
+/// Stations 0 and 1 download all the time; the others take part in the events.
 const STEADY: usize = 2;
-/// Fairness is to be back by then.
+/// Time within which shares are equal again.
 const RECOVERY: Duration = Duration::from_secs(2);
 const WINDOW: Duration = Duration::from_millis(1500);
-/// The smaller part of two equal ones, over the larger. Seen: 0.97 to 1.00 beside other work on the machine.
+/// Least ratio of the smaller of two equal shares to the larger. Measured: 0.97 to 1.00 beside other work on the machine.
 const LEAST_FAIRNESS: f64 = 0.9;
-/// What the process may grow by: stations and connections that floods make up, in tables of bounded size.
+/// Largest growth of the process, in kB: stations and connections from floods, in tables of bounded size.
 const MOST_GROWTH_KB: u64 = 200_000;
-/// A box may be held up for less than its hold lasts, 50 ms; who was for so long says that the machine is to blame.
+/// Shortest stall for which the machine is to blame, half of the lease of 50 ms.
 const STALL: Duration = Duration::from_millis(25);
 const PORT: u16 = 6000;
 
-/// SplitMix64 (Steele et al., 2014): the day's order.
+/// SplitMix64 (Steele et al., 2014): the order of the day.
 struct Dice(u64);
 
 impl Dice {
@@ -85,7 +85,7 @@ pub fn station(place: &Netns, n: usize) -> Netns {
 }
 
 impl<'l> Site<'l> {
-    /// Stations behind a switch that is the access point.
+    /// A site with stations behind a switch that is the access point.
     fn new(lab: &'l Lab) -> Self {
         ip(&lab.source, "link add ap0 type bridge mcast_snooping 0");
         ip(&lab.source, "addr flush dev s0");
@@ -105,7 +105,7 @@ impl<'l> Site<'l> {
         line.split_whitespace().nth(1).and_then(|kb| kb.parse().ok()).expect("a number")
     }
 
-    /// Something happens; its name.
+    /// Triggers an event; returns its name.
     fn event(&self, dice: &mut Dice) -> &'static str {
         let n = STEADY + dice.roll((STATIONS - STEADY) as u64) as usize;
         let (station, mut client) = (&self.stations[n], self.running.client());
@@ -121,7 +121,7 @@ impl<'l> Site<'l> {
                 "a station comes back with another address"
             }
             2 => {
-                // Its old address turns up on the wire, as when it has roamed to another building.
+                // Its old address appears on the wire, as when it has roamed to another building.
                 flood(&self.lab.sink, "k0", 20, |i, frame| {
                     frame[6..12].copy_from_slice(&[2, 0, 0, 0, 1, n as u8]);
                     frame[12..14].copy_from_slice(&[0x88, 0xb5]);
@@ -208,7 +208,7 @@ impl<'l> Site<'l> {
     }
 }
 
-/// Sends so many frames of 60 bytes that `make` fills in.
+/// Sends so many frames of 60 bytes, filled in by `make`.
 pub fn flood(ns: &Netns, name: &str, frames: usize, make: impl Fn(usize, &mut [u8]) + Sync) {
     let send = || {
         let interface = iface::find(name).expect("laid");
@@ -218,7 +218,7 @@ pub fn flood(ns: &Netns, name: &str, frames: usize, make: impl Fn(usize, &mut [u
             frame[..6].copy_from_slice(&SINK);
             frame[6..12].copy_from_slice(&interface.address);
             make(i, &mut frame);
-            // One that is refused is one less.
+            // A refused frame is not sent again.
             let _ = sender.send([&frame[..]]);
             if i % 64 == 63 {
                 sleep(Duration::from_millis(1));
@@ -233,7 +233,7 @@ fn upload(from: &Netns, to: &Netns, port: u16) {
     let listener = to.run(|| TcpListener::bind(address)).expect("entered").expect("free");
     listener.set_nonblocking(true).expect("a socket");
     let connect = || TcpStream::connect_timeout(&address, Duration::from_secs(5));
-    // A station that has just come back may take longer to be found: no harm is done.
+    // A station that has just returned may not be found yet: no harm is done.
     let Ok(mut stream) = from.run(connect).expect("entered") else { return };
     let Ok((mut far, _)) = listener.accept() else { return };
     far.set_read_timeout(Some(Duration::from_secs(5))).expect("a socket");
@@ -253,7 +253,7 @@ fn call(from: &Netns, n: usize) {
     }
 }
 
-/// Serves each who connects as much as it takes, until the end of the day.
+/// Sends to each client as much as it takes, until the end of the day.
 fn serve(sink: &Netns, port: u16, over: &AtomicBool) {
     let listener = sink.run(|| TcpListener::bind(("10.9.0.2", port))).expect("entered").expect("free");
     listener.set_nonblocking(true).expect("a socket");
@@ -269,7 +269,7 @@ fn serve(sink: &Netns, port: u16, over: &AtomicBool) {
     }
 }
 
-/// Downloads, again where it breaks off, until the end of the day.
+/// Downloads until the end of the day, with a new connection after a failure.
 fn download(station: &Netns, port: u16, over: &AtomicBool) {
     let mut buffer = [0; 16_384];
     while !over.load(Relaxed) {
@@ -281,7 +281,7 @@ fn download(station: &Netns, port: u16, over: &AtomicBool) {
     }
 }
 
-/// The smaller of what two stations get in a window, over the larger.
+/// Ratio of the smaller to the larger share of two stations in a window.
 fn fairness(stations: &[Netns]) -> f64 {
     let crossed = |station: &Netns| station.run(|| traffic::of("sta")).expect("entered").expect("it is there").bytes;
     let before = [crossed(&stations[0]), crossed(&stations[1])];
@@ -290,7 +290,7 @@ fn fairness(stations: &[Netns]) -> f64 {
     first.min(second) / first.max(second).max(1.0)
 }
 
-/// A number in the environment.
+/// A number in an environment variable.
 pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
@@ -301,10 +301,10 @@ fn a_day_in_the_field() {
     live_through(length, number("EVENAIR_FIELD_SEED").unwrap_or(1), &mut |_, _, _| ());
 }
 
-/// What looks at the box after each event: when that was, from the start on, and the status.
+/// A check of the box after each event: time since the start, and status.
 pub type Look<'a> = dyn FnMut(&Site<'_>, Duration, &Status) + 'a;
 
-/// A day of this length in the order of this seed.
+/// A day of this length, in the order of this seed.
 pub fn live_through(length: Duration, seed: u64, look: &mut Look<'_>) {
     let Some(lab) = Lab::new() else { return };
     println!("a day of {} s, seed {seed}", length.as_secs());
@@ -316,7 +316,7 @@ pub fn live_through(length: Duration, seed: u64, look: &mut Look<'_>) {
             scope.spawn(move || serve(sink, port, over));
             scope.spawn(move || download(station, port, over));
         }
-        // Whatever is found wrong, the others end before it is reported.
+        // Whatever is found, the other threads end before it is reported.
         let day = || watched(|| the_day(&site, seed, length, look));
         let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(day));
         over.store(true, Relaxed);
@@ -337,7 +337,7 @@ fn the_day(site: &Site<'_>, seed: u64, length: Duration, look: &mut Look<'_>) {
         let at = start.elapsed().as_secs_f64();
         let what = site.event(&mut dice);
         sleep(RECOVERY);
-        // What the machine does to a window, or a loss to one of the connections, is over in the next one.
+        // Disturbances by the machine or single losses do not last to the next window.
         let fair = fairness(&site.stations);
         let fair = if fair < LEAST_FAIRNESS { fair.max(fairness(&site.stations)) } else { fair };
         let (status, grown) =

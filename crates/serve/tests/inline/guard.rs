@@ -1,4 +1,4 @@
-//! A box that does harm notices: it compares with what the bridge carried while the box was bypassed, and bypasses itself.
+//! A box that does harm detects it: it compares its throughput with that of the bridge while it was bypassed, and bypasses itself.
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,17 +12,17 @@ use crate::lab::{BoxProcess, Lab, ip};
 /// Time between two packets of the stream, of [`LEN`] bytes at IP level: 5.8 Mb/s.
 const BETWEEN: Duration = Duration::from_millis(2);
 const LEN: usize = 1_440;
-/// The station replies to every so many packets that have come: without that nothing of the stream counts as carried.
+/// Packets for each reply of the station: without replies nothing of the stream counts as carried.
 const REPLY_EVERY: u64 = 10;
 
-/// A lab beside any other, which these tests would keep waiting for more than a minute: their 500 packets a second make no other test
-/// late, and in them half a second decides nothing.
+/// A lab beside any other, since these tests would delay others by more than a minute: their 500 packets a second delay no other test, and
+/// half a second does not matter to them.
 fn waiting_lab() -> Option<Lab> {
     Lab::made(1, (None, None))
 }
 
-/// A box that was given a wrong rate: the station is said to be at 1 Mb/s, its replies say nothing of single packets, and the box does not
-/// probe, which may show it how fast the station is before the guard acts.
+/// A box with a wrong configured rate: 1 Mb/s for the station, whose replies do not confirm single packets. The box sends no probes, which
+/// could measure the station's rate before the guard acts.
 fn start(lab: &Lab, inserted: bool) -> BoxProcess {
     let mode = if inserted { Mode::Inserted } else { Mode::Bypassed };
     let text = format!(
@@ -37,7 +37,7 @@ fn start(lab: &Lab, inserted: bool) -> BoxProcess {
     lab.start_box(&format!("file={}", file.display()))
 }
 
-/// Sends a stream to the station while the job runs; the job can see how many packets have come.
+/// Sends a stream to the station during the job, which can read the number of received packets.
 pub(crate) fn under_stream<T>(lab: &Lab, job: impl FnOnce(&AtomicU64) -> T) -> T {
     let (stop, came) = (AtomicBool::new(false), AtomicU64::new(0));
     let receiver = lab.source.run(|| UdpSocket::bind("10.9.0.1:5300").expect("free")).expect("entered");
@@ -70,7 +70,7 @@ pub(crate) fn under_stream<T>(lab: &Lab, job: impl FnOnce(&AtomicU64) -> T) -> T
     })
 }
 
-/// Mb/s that come within a second.
+/// Throughput in Mb/s within a second.
 fn rate(came: &AtomicU64) -> f64 {
     let (before, start) = (came.load(Ordering::Relaxed), Instant::now());
     thread::sleep(Duration::from_secs(1));
@@ -78,7 +78,7 @@ fn rate(came: &AtomicU64) -> f64 {
     packets as f64 * LEN as f64 * 8e-6 / start.elapsed().as_secs_f64()
 }
 
-/// The status once the guard has bypassed the box and the traffic is carried so, or at the end of patience.
+/// The status once the guard has bypassed the box and `carrier` carries the traffic, or at the time limit.
 fn bypassed_by_the_guard(running: &BoxProcess, carrier: Carrier) -> (Status, Duration) {
     let start = Instant::now();
     loop {
@@ -91,7 +91,7 @@ fn bypassed_by_the_guard(running: &BoxProcess, carrier: Carrier) -> (Status, Dur
     }
 }
 
-/// The status once the guard has inserted the box for a trial and the box carries the traffic, or at the end of patience.
+/// The status once the guard has inserted the box for a trial and the box carries the traffic, or at the time limit.
 fn trial(running: &BoxProcess) -> Status {
     let start = Instant::now();
     loop {
@@ -131,7 +131,7 @@ fn a_box_that_was_bypassed_before_compares_with_what_the_bridge_carried() {
         assert_eq!((status.guard.state, status.carrier), (GuardState::Bypassed, Carrier::Bridge), "{status:?}");
         assert!(now > 0.9 * bridged && after < Duration::from_secs(8), "{now:.1} Mb/s of {bridged:.1}");
         assert!(status.guard.next_try_s.is_some_and(|next| (500.0..=600.0).contains(&next)), "{:?}", status.guard);
-        // An operator's bypass is another thing.
+        // A bypass by an operator is not the guard's.
         let mut client = running.client();
         client.insert().expect("inserted");
         client.bypass().expect("bypassed");

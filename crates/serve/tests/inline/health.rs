@@ -1,5 +1,5 @@
-//! Reasons of the health of a network with real traffic: a queue in the access point is one while the box observes, and is none
-//! when the box holds the queues.
+//! Health reasons with real traffic: a queue in the access point is a reason while the box observes, and ends when the box holds the
+//! queues.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -16,13 +16,13 @@ use crate::radio::Radio;
 
 const STATIONS: usize = 3;
 const PORT: u16 = 6200;
-/// The radio's 100 frames last 60 ms, half of them after a loss; those that the box leaves in the access point last 20 ms.
+/// Threshold: the radio's 100 frames take 60 ms, half of that after a loss; those that the box leaves in the access point take 20 ms.
 const LIMIT: &str = "32 ms";
-/// A reason takes 5 s, and slow start and a busy machine some more.
+/// Time until the reason is raised: 5 s, and some more for slow start and a busy machine.
 const RAISED_BY: Duration = Duration::from_secs(30);
 /// Twice the time that a reason takes.
 const SILENT_FOR: Duration = Duration::from_secs(10);
-/// From the insertion to the last reason at most: the queue empties, and a reason is cleared 15 s after that.
+/// Time from the insertion to the end of the last reason, at most: the queue empties, and a reason is cleared 15 s after that.
 const ENDED_BY: Duration = Duration::from_secs(25);
 
 fn start(lab: &Lab) -> BoxProcess {

@@ -1,4 +1,4 @@
-//! Calls with real packets through a real box, and what is kept of them.
+//! Calls with real packets through a real box, and their history.
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
@@ -28,8 +28,8 @@ fn configuration(lab: &Lab, history: &Path) -> String {
     format!("file={}", file.display())
 }
 
-/// Speaks G.711 in RTP (RFC 3550, 5.1) from `near` to `far` for so many packets, but for every `missing`th, whose number
-/// is left out.
+/// Sends G.711 in RTP (RFC 3550, 5.1) from `near` to `far`: so many packets without every `missing`th, whose sequence
+/// number is skipped.
 fn speak(ns: &Netns, near: &str, far: &str, packets: u16, missing: u16) {
     let near: SocketAddr = near.parse().expect("an address");
     let socket = ns.run(|| UdpSocket::bind(near)).expect("entered").expect("free");
@@ -45,7 +45,7 @@ fn speak(ns: &Netns, near: &str, far: &str, packets: u16, missing: u16) {
         packet.extend_from_slice(&(u32::from(number) * 160).to_be_bytes());
         packet.extend_from_slice(&[1, 2, 3, near.port() as u8]);
         packet.resize(12 + 160, 0xd5);
-        // Nobody listens before both have begun.
+        // The other end may not listen yet.
         let _ = socket.send(&packet);
     }
 }
@@ -82,7 +82,7 @@ fn calls_on_unknown_ports_are_found_rated_and_kept() {
     let status = thread::scope(|scope| {
         scope.spawn(call("10.9.0.1:33001", "10.9.0.2:44001", 250));
         thread::sleep(Duration::from_millis(1_000));
-        // One more than may be.
+        // One more than allowed.
         scope.spawn(call("10.9.0.1:33002", "10.9.0.2:44002", 180));
         thread::sleep(Duration::from_millis(3_500));
         client.status().expect("answers")
@@ -114,7 +114,7 @@ fn history_survives_a_killed_box() {
     let history = lab.file("history");
     for run in 1..=2 {
         let mut running = lab.start_box(&configuration(&lab, &history));
-        // It answers once it is inserted; a sample needs a state before the transfer.
+        // It replies once it is inserted; a sample needs a state before the transfer.
         running.client().status().expect("answers");
         thread::sleep(Duration::from_millis(500));
         transfer(&lab.sink, &lab.source, "10.9.0.1:5201", 2_000_000);
@@ -123,7 +123,7 @@ fn history_survives_a_killed_box() {
             _ => 0,
         };
         let carried = |records: &[Record]| records.iter().map(bytes).sum::<u64>();
-        // A sample is written each second, and the last one has all of the transfer.
+        // A sample is written each second, and the last one includes all of the transfer.
         for _ in 0..20 {
             thread::sleep(Duration::from_millis(500));
             if carried(&records(&history).0) > 2_000_000 * run as u64 {
@@ -141,7 +141,7 @@ fn history_survives_a_killed_box() {
     }
 }
 
-/// A box that was inserted by a command is killed, and starts again as its configuration says: bypassed.
+/// A box that was inserted by a command is killed, and starts again as configured: bypassed.
 #[test]
 fn a_start_in_another_mode_than_that_of_the_last_command_is_reported() {
     let Some(lab) = Lab::beside_others() else { return };
@@ -214,7 +214,7 @@ fn while_bypassed_the_history_has_what_the_kernel_counts() {
     assert!(carried < 2_400_000, "{carried}");
 }
 
-/// The address of the metrics is in use: the box ends, though its history has begun.
+/// The address of the metrics is in use: the box ends, although its history has begun.
 #[test]
 fn a_box_that_fails_to_start_after_its_history_ends_with_the_error() {
     let Some(lab) = Lab::beside_others() else { return };

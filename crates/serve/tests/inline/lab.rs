@@ -1,5 +1,5 @@
-//! Three anonymous network namespaces, `source - box - sink`, joined by veth pairs; in the middle one a kernel bridge
-//! and the box under test, as a process of its own. Everything vanishes with this process, however it ends.
+//! Three anonymous network namespaces, `source - box - sink`, joined by veth pairs; the middle one has a kernel bridge and the box under
+//! test, in its own process. Everything is removed with this process, however it ends.
 
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
@@ -20,10 +20,10 @@ use evenair_sys::ring::{Ring, SEND_BATCH, Sender};
 use evenair_units::BitRate;
 use evenair_wifi::{Phy, Standard};
 
-/// Set in the process that is the box: its parameters as `key=value`, separated by spaces.
+/// Environment variable of the process that is the box: its parameters as `key=value`, separated by spaces.
 const BOX: &str = "EVENAIR_TEST_BOX";
 
-/// MAC address of the interface of the source, and of the sink.
+/// MAC addresses of the interfaces of source and sink.
 pub const SOURCE: [u8; 6] = [0x02, 0, 0, 0, 0, 0x0a];
 pub const SINK: [u8; 6] = [0x02, 0, 0, 0, 0, 0x0b];
 /// An EtherType for local experiments (IEEE 802, 9.2.3).
@@ -35,8 +35,7 @@ pub struct Lab {
     pub middle: Netns,
     pub sink: Netns,
     dir: tempfile::TempDir,
-    // One lab at a time, since they are about timing; but for those that mostly wait, which have it among themselves, and those that
-    // wait for a minute, which have none.
+    // One lab at a time, since tests depend on timing; labs that mostly wait share it, and labs that wait for a minute need none.
     _turn: Turn,
 }
 
@@ -46,7 +45,7 @@ pub struct BoxProcess {
     socket: PathBuf,
 }
 
-/// Of a lab that is alone; of one that others of its kind are beside. One of neither kind is beside all.
+/// Exclusive turn of a lab; shared turn of a lab beside others of its kind. A lab with neither runs beside all.
 pub type Turn = (Option<RwLockWriteGuard<'static, ()>>, Option<RwLockReadGuard<'static, ()>>);
 
 static TURN: RwLock<()> = RwLock::new(());
@@ -62,22 +61,22 @@ impl Lab {
         Endpoint { netns: &self.sink, interface: "k0", mac: SINK }
     }
 
-    /// The lab; `None`, with the reason printed, where this user or machine cannot have one.
+    /// The lab; `None`, with the reason printed, if this user or machine does not support one.
     pub fn new() -> Option<Self> {
         Self::with_queues(1)
     }
 
-    /// The same with so many queues at each end of each cable.
+    /// The lab with so many queues at each end of each cable.
     pub fn with_queues(queues: u32) -> Option<Self> {
         Self::made(queues, (Some(TURN.write().unwrap_or_else(PoisonError::into_inner)), None))
     }
 
-    /// A lab beside others of this kind: for a test that mostly waits, and in which a tenth of a second decides nothing.
+    /// A lab beside others of this kind: for a test that mostly waits, and to which a tenth of a second does not matter.
     pub fn beside_others() -> Option<Self> {
         Self::made(1, (None, Some(TURN.read().unwrap_or_else(PoisonError::into_inner))))
     }
 
-    /// A lab with so many queues at each end of each cable, that has this turn.
+    /// A lab with so many queues at each end of each cable, and with this turn.
     pub fn made(queues: u32, turn: Turn) -> Option<Self> {
         let make = || Ok::<_, evenair_sys::error::OsError>((Netns::new()?, Netns::new()?, Netns::new()?));
         let (source, middle, sink) = match make() {
@@ -99,7 +98,7 @@ impl Lab {
 
     fn lay_cables(&self, queues: u32) {
         for ns in [&self.source, &self.sink] {
-            // Hosts would send router solicitations and the like into the counted traffic.
+            // Hosts would add router solicitations and the like to the counted traffic.
             ns.run(|| netns::set_sysctl("net/ipv6/conf/default/disable_ipv6", "1")).expect("entered").expect("set");
         }
         let path = |ns: &Netns| format!("/proc/{}/fd/{}", std::process::id(), ns.as_fd().as_raw_fd());
@@ -118,14 +117,14 @@ impl Lab {
             [(&self.source, "s0", "02:00:00:00:00:0a", "10.9.0.1"), (&self.sink, "k0", "02:00:00:00:00:0b", "10.9.0.2")]
         {
             ip(ns, &format!("link set {name} address {mac}"));
-            // Segments of one packet each, as they come over a wire. Checksums stay partial: the box completes them.
+            // Segments of one packet each, as on a wire. Checksums stay partial: the box completes them.
             ip(ns, &format!("link set {name} gso_max_segs 1"));
             ip(ns, &format!("addr add {address}/24 dev {name}"));
             ip(ns, &format!("link set {name} up"));
         }
     }
 
-    /// Starts a box in the middle and waits until it answers. `parameters` are those of [`be_the_box`].
+    /// Starts a box in the middle and waits until it replies. `parameters`: see [`be_the_box`].
     pub fn start_box(&self, parameters: &str) -> BoxProcess {
         self.start_box_with(parameters, &[])
     }
@@ -137,14 +136,14 @@ impl Lab {
         running
     }
 
-    /// The same, and does not wait.
+    /// The same without waiting.
     pub fn begin_box(&self, parameters: &str, variables: &[(&str, &str)]) -> BoxProcess {
         let mut command = self.box_command(parameters, None);
         command.envs(variables.iter().copied());
         self.of_child(process::tie(&mut command, Some(self.middle.as_fd())).spawn().expect("spawned"))
     }
 
-    /// The command that is the box, begun by another one where that is wanted.
+    /// The command that starts the box, through another command if `by` is set.
     pub fn box_command(&self, parameters: &str, by: Option<&[&str]>) -> Command {
         let this = std::env::current_exe().expect("this test has a file");
         let mut command = match by {
@@ -161,7 +160,7 @@ impl Lab {
         command
     }
 
-    /// The box that is this process.
+    /// The box in this process.
     pub fn of_child(&self, child: Child) -> BoxProcess {
         BoxProcess { child, socket: self.dir.path().join("box.sock") }
     }
@@ -173,7 +172,7 @@ impl Lab {
 }
 
 impl BoxProcess {
-    /// Waits until the box answers.
+    /// Waits until the box replies.
     pub fn until_it_answers(&mut self) {
         let start = Instant::now();
         while Client::connect(&self.socket).is_err() {
@@ -191,7 +190,7 @@ impl BoxProcess {
         Client::connect(&self.socket).expect("the box answers")
     }
 
-    /// CPU time of the process so far, its threads that have ended included.
+    /// CPU time of the process so far, including threads that have ended.
     pub fn cpu_time(&self) -> Duration {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("it lives");
         let (_, behind_name) = stat.rsplit_once(')').expect("as proc(5) says");
@@ -208,7 +207,7 @@ impl Drop for BoxProcess {
     }
 }
 
-/// In the process that [`Lab::start_box`] starts: runs the box and ends with it. Elsewhere: does nothing.
+/// In the process that [`Lab::start_box`] starts: runs the box and exits. Elsewhere: does nothing.
 pub fn be_the_box() {
     let Ok(parameters) = std::env::var(BOX) else { return };
     let mut config = BoxConfig::new("wl0", "wi0", Config::new(Phy::default_for(Standard::Dot11g)));
@@ -221,8 +220,8 @@ pub fn be_the_box() {
             ("inserted", value) => config.inserted = value == "true",
             ("io", word) => config.io = io(word),
             ("record", path) => config.record = Some(path.into()),
-            // It keeps to what an 802.11g cell can carry; the box's own controller goes by the answers, which come at
-            // once where wires stand for the air.
+            // It keeps to the capacity of an 802.11g cell; the default controller relies on ACKs, which return at once if wires replace
+            // the radio.
             ("controller", "published") => config.manager.controller = Controller::PUBLISHED,
             ("controller", "none") => config.manager.controller = Controller::None,
             ("controller", mbps) => {
@@ -253,8 +252,8 @@ fn io(word: &str) -> Io {
     Io::ALL.into_iter().find(|io| io.word() == word).expect("there is such a way")
 }
 
-/// Makes a measurement once. A failure names how long the machine held up a thread beside it that only sleeps: this
-/// says whether to suspect the machine. Whether to measure again is decided in one place, `scripts/test`.
+/// Runs a measurement once. An error names the longest stall of a thread beside it that only sleeps, which shows whether the machine is to
+/// blame. `scripts/test` alone decides whether to measure again.
 pub fn judged(measure: impl FnOnce() -> Result<(), String>) {
     let (outcome, held_up) = watched(measure);
     if let Err(objection) = outcome {
@@ -262,7 +261,7 @@ pub fn judged(measure: impl FnOnce() -> Result<(), String>) {
     }
 }
 
-/// What a job gives, and the longest time for which a thread beside it was held up.
+/// The result of a job, and the longest stall of a thread beside it.
 pub fn watched<T>(job: impl FnOnce() -> T) -> (T, Duration) {
     const NAP: Duration = Duration::from_millis(5);
     let done = AtomicBool::new(false);
@@ -276,7 +275,7 @@ pub fn watched<T>(job: impl FnOnce() -> T) -> (T, Duration) {
             }
             longest
         });
-        // The watcher is to end even where the job panics, or the scope would wait for it for ever.
+        // The watcher has to end even if the job panics, or the scope would wait for it forever.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         done.store(true, Ordering::Relaxed);
         let held_up = watcher.join().expect("it only sleeps");
@@ -284,7 +283,7 @@ pub fn watched<T>(job: impl FnOnce() -> T) -> (T, Duration) {
     })
 }
 
-/// `Err` with what is wrong, unless it is so.
+/// `Err` with the message, unless the condition holds.
 pub fn ensure(is_so: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
     if is_so { Ok(()) } else { Err(wrong()) }
 }
@@ -307,16 +306,16 @@ pub struct Arrivals {
     pub reordered: u64,
     /// Longest time between two arrivals.
     pub longest_gap: Duration,
-    /// Longest time between two looks of the sender at its clock: for so long the machine held it up.
+    /// Longest time between two looks of the sender at its clock, for which the machine stalled it.
     pub longest_stall: Duration,
 }
 
-/// Sends numbered frames from `from` to `to` at `rate` per second until `stop`, and tells what arrived.
+/// Sends numbered frames from `from` to `to` at `rate` per second until `stop`; returns the arrivals.
 pub fn stream(from: Endpoint<'_>, to: Endpoint<'_>, frame_len: usize, rate: u64, stop: &AtomicBool) -> Arrivals {
     stream_in(from, to, Frames { vlan: None, len: frame_len, rate }, stop)
 }
 
-/// Where frames come from, or go.
+/// A source or destination of frames.
 #[derive(Clone, Copy)]
 pub struct Endpoint<'a> {
     pub netns: &'a Netns,
@@ -327,7 +326,7 @@ pub struct Endpoint<'a> {
 /// Frames of a stream.
 #[derive(Clone, Copy)]
 pub struct Frames {
-    /// The VLAN whose tag they have.
+    /// The VLAN of their tag.
     pub vlan: Option<u16>,
     pub len: usize,
     /// Frames per second.
@@ -368,7 +367,7 @@ fn judge(sent: u64, numbers: &[u64]) -> Arrivals {
     }
 }
 
-/// In the sender's network namespace.
+/// Runs in the sender's network namespace.
 fn send(from: Endpoint<'_>, to: [u8; 6], frames: Frames, stop: &AtomicBool) -> (u64, Duration) {
     let Frames { vlan, len, rate } = frames;
     let interface = iface::find(from.interface).expect("laid");
@@ -409,7 +408,7 @@ fn receive(
     done: &AtomicBool,
 ) -> (Vec<u64>, Duration) {
     let interface = iface::find(name).expect("laid");
-    // No larger than needed: the kernel fills it with zeros, and on a small machine holds up the box meanwhile.
+    // No larger than needed: the kernel fills it with zeros, and stalls the box meanwhile on a small machine.
     let mut ring = Ring::open(&interface, 4096).expect("root");
     ring.start().expect("up");
     ready.send(()).expect("awaited");

@@ -1,6 +1,6 @@
 //! The box between real interfaces. Needs root; skipped, with the reason printed, without.
 
-/// How packets come in and go out, as the configuration says it.
+/// Packet I/O of the box, as in the configuration.
 const IO: &str = "af-packet";
 
 mod alike;
@@ -30,7 +30,7 @@ mod traffic;
 mod trunk;
 mod watch;
 
-/// The box itself, when this program is started by the lab.
+/// The box itself, if this program is started by the lab.
 #[test]
 fn be_the_box() {
     lab::be_the_box();

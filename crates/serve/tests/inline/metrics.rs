@@ -20,7 +20,7 @@ use crate::outage::transfer;
 const METRICS: &str = "127.0.0.1:9469";
 const PROMETHEUS: &str = "127.0.0.1:9090";
 const PORT: u16 = 6300;
-/// A reason of the health takes 5 s, a rate two scrapes, and the server one second to start.
+/// Time limit: a health reason takes 5 s, a rate two scrapes, and the server one second to start.
 const LIMIT: Duration = Duration::from_secs(40);
 
 /// A server that is killed when dropped.
@@ -53,7 +53,7 @@ fn is_installed() -> bool {
     both
 }
 
-/// What `promtool` says with these arguments, given an input; fails unless all is well.
+/// Output of `promtool` with these arguments and input; fails unless it succeeds.
 fn promtool(arguments: &[&str], input: &str) -> String {
     let mut command = Command::new("promtool");
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -65,7 +65,7 @@ fn promtool(arguments: &[&str], input: &str) -> String {
     said
 }
 
-/// The body of the answer to a request in the namespace of the box; `None`: the connection is refused.
+/// The body of the reply to a request in the namespace of the box; `None`: the connection is refused.
 fn get(lab: &Lab, address: &str, path: &str) -> Option<String> {
     let mut stream = lab.middle.run(|| TcpStream::connect(address)).expect("entered").ok()?;
     stream.set_read_timeout(Some(LIMIT)).expect("a socket");
@@ -75,12 +75,12 @@ fn get(lab: &Lab, address: &str, path: &str) -> Option<String> {
     Some(answer.split_once("\r\n\r\n")?.1.to_owned())
 }
 
-/// Text as a part of an address.
+/// Text escaped for a URL.
 fn escaped(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02x}")).collect()
 }
 
-/// A box that holds the traffic where no bridge could carry it instead, so that there is a reason of the health.
+/// A box that holds the traffic without a bridge that could carry it instead, so that there is a health reason.
 fn start_box(lab: &Lab) -> BoxProcess {
     ip(&lab.middle, "link del br0");
     ip(&lab.middle, "link set lo up");
@@ -96,7 +96,7 @@ fn start_box(lab: &Lab) -> BoxProcess {
     lab.start_box(&format!("file={} controller=20", file.display()))
 }
 
-/// A Prometheus server beside the box, that scrapes it each second and has the alerts.
+/// A Prometheus server beside the box, which scrapes it each second and has the alerts.
 fn start_prometheus(lab: &Lab) -> Server {
     let file = lab.file("prometheus.yml");
     let text = format!(
@@ -112,7 +112,7 @@ fn start_prometheus(lab: &Lab) -> Server {
     Server(process::tie(&mut command, Some(lab.middle.as_fd())).spawn().expect("it is installed"))
 }
 
-/// The queries of a panel and of those in it.
+/// The queries of a panel and of the panels in it.
 fn collect(panel: &Value, queries: &mut Vec<Query>) {
     let title = panel["title"].as_str().unwrap_or_default();
     for target in panel["targets"].as_array().into_iter().flatten() {
@@ -124,7 +124,7 @@ fn collect(panel: &Value, queries: &mut Vec<Query>) {
     panel["panels"].as_array().into_iter().flatten().for_each(|inner| collect(inner, queries));
 }
 
-/// Whether a query has a series now, with a number that is one.
+/// Whether a query has a series with a number now.
 fn has_data(lab: &Lab, query: &Query) -> bool {
     let path = format!("/api/v1/query?query={}", escaped(&query.expression));
     let Some(answer) = get(lab, PROMETHEUS, &path) else { return false };
@@ -173,7 +173,7 @@ fn a_prometheus_server_has_data_for_each_query_of_the_dashboard() {
     });
     let page = get(&lab, METRICS, "/metrics").expect("the box answers");
     assert_eq!(promtool(&["check", "metrics"], &page), "", "{page}");
-    // The test is awake: a metric that there is not has no data.
+    // The test can fail: a missing metric has no data.
     let wrong = Query { panel: String::new(), expression: "evenair_no_such_metric".into() };
     assert!(!has_data(&lab, &wrong));
 }

@@ -28,7 +28,7 @@ fn an_observing_box_sees_what_the_bridge_carries() {
         station.charged_airtime_s > station.charged_airtime_up_s && station.charged_airtime_up_s > 0.0,
         "{station:?}"
     );
-    // Both directions are there, each seen whole; the download's round trip over the WLAN is that of a veth pair.
+    // Both directions are there, each complete; the download's round trip over the WLAN is that of a veth pair.
     let down = status.flows.iter().find(|flow| flow.direction == Direction::Down).expect("a download");
     let up = status.flows.iter().find(|flow| flow.direction == Direction::Up).expect("an upload");
     assert!(down.released_bytes > 1 << 20 && up.from_wlan_bytes > 1 << 20, "{down:?} {up:?}");

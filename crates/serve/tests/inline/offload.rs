@@ -1,4 +1,4 @@
-//! Between virtual ports that nobody has changed: TCP comes in super-packets of up to 64 KB.
+//! Between virtual ports with default settings: TCP comes in super-packets of up to 64 KB.
 
 use std::os::fd::AsFd;
 use std::process::Command;
@@ -12,11 +12,11 @@ use evenair_sys::process;
 use crate::lab::{Lab, ip};
 use crate::traffic::transfer;
 
-/// Nothing was lost but what the manager dropped, and super-packets came, where they can.
+/// Asserts that nothing was lost except what the manager dropped, and that super-packets came, where they can.
 fn assert_whole(status: &Status) {
     let packets = &status.packets;
     if status.wlan.io.contains("native") {
-        // A virtual cable has them cut where it has such a program at its other end.
+        // A virtual cable cuts them if its other end has an XDP program.
         assert_eq!(status.wlan.super_packets, 0, "{status:?}");
     } else {
         assert!(status.wlan.super_packets > 100 && packets.more_segments > 1000, "{status:?}");
@@ -33,7 +33,7 @@ fn assert_whole(status: &Status) {
     assert!(packets.conserved, "{status:?}");
 }
 
-/// Lets both hosts leave the cutting of long packets to the cable, as a virtual cable does that nobody has changed.
+/// Restores the default of virtual cables: both hosts leave the cutting of long packets to the cable.
 pub fn restore_offloads(lab: &Lab) {
     ip(&lab.source, "link set s0 gso_max_segs 65535");
     ip(&lab.sink, "link set k0 gso_max_segs 65535");
@@ -54,7 +54,7 @@ fn super_packets_are_cut_and_joined_and_none_is_lost() {
     let status = client.status().expect("answers");
     println!("up {up:.0}, down {down:.0}, observing {watched:.0} Mb/s: {:?}", status.packets);
     assert_whole(&status);
-    // A transfer that loses every long packet gets some 0.3 Mb/s; `make offload` holds the box to more.
+    // A transfer that loses every long packet gets some 0.3 Mb/s; `make offload` has a stricter bound.
     assert!(up > 300.0 && down > 300.0, "{up} and {down} Mb/s");
 }
 
@@ -68,11 +68,11 @@ fn super_packets_are_held_to_the_rate_by_their_segments() {
     let status = running.client().status().expect("answers");
     println!("up {up:.0}, down {down:.0} Mb/s: {:?}", status.packets);
     assert_whole(&status);
-    // What is limited is IP-level bits of data and ACKs; a window is sent before the limit is felt.
+    // The limit counts IP-level bits of data and ACKs; a window is sent before the limit takes effect.
     assert!((80.0..110.0).contains(&up) && (80.0..110.0).contains(&down), "{up} and {down} Mb/s");
 }
 
-/// A newcomer's trial: iperf3 between virtual ports with the settings that they are made with.
+/// A newcomer's trial: iperf3 between virtual ports with default settings.
 #[test]
 #[ignore = "a measurement: make offload"]
 fn figures_of_default_offloads() {
@@ -104,7 +104,7 @@ fn figures_of_default_offloads() {
     assert_eq!(missed, 0, "figures beyond their bounds");
 }
 
-/// What iperf3 says to have received, in Mb/s.
+/// Throughput received according to iperf3, in Mb/s.
 fn iperf(client: &Netns, server: &Netns, address: &str) -> f64 {
     let start = |ns: &Netns, arguments: &[&str]| {
         let mut command = Command::new("iperf3");

@@ -1,12 +1,11 @@
-//! The radio fails for three seconds under load and comes back. Two downloads and an upload, the same connections as before, have equal
-//! shares again within two seconds of their return, and what the box held meanwhile is not sent when it is useless.
+//! The radio fails for three seconds under load and returns. Two downloads and an upload, on the same connections as before, have equal
+//! shares again within two seconds of their return, and the box drops held packets that are too late to be useful.
 //!
-//! When a connection returns is up to its sender, not to the box: TCP doubles its timeout with each retransmission that is lost
-//! (RFC 6298, 5.5), so that after an outage of some length the next one comes as much later at most. The two seconds therefore
-//! count from the moment when all three move data again, and that moment has its own bound: the outage's length and one
-//! first timeout.
+//! When a connection returns depends on its sender, not on the box: TCP doubles its timeout with each lost retransmission (RFC 6298, 5.5),
+//! so that after an outage the next one comes later by the outage's length at most. The two seconds therefore count from the moment when
+//! all three move data again, and that moment has its own bound: the outage's length and one first timeout.
 //!
-//! The controller is the default one, which has nothing to go by during the outage but ACKs that do not come.
+//! The controller is the default one, which has only missing ACKs to decide by during the outage.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -26,22 +25,22 @@ use crate::radio::Radio;
 const STATIONS: usize = 3;
 const UPLOADER: usize = 2;
 const OUTAGE: Duration = Duration::from_secs(3);
-/// Fairness is to be back within this of the traffic's return.
+/// Time after the traffic's return within which shares are equal again.
 const RECOVERY: Duration = Duration::from_secs(2);
 const WINDOW: Duration = Duration::from_millis(1500);
-/// Half a second for a first timeout, of which the kernel's least is 200 ms and to which it adds round-trip times under load.
+/// Half a second for a first timeout: the kernel's least is 200 ms, to which it adds round-trip times under load.
 const LONGEST_RETURN: Duration = OUTAGE.saturating_add(Duration::from_millis(500));
-/// A connection that has moved so many bytes since the outage is back: more than a few retransmissions.
+/// Bytes moved since the outage from which on a connection has returned: more than a few retransmissions.
 const BACK_BYTES: u64 = 100_000;
-/// The smallest of three equal shares over the largest. Seen: 0.98 to 1.00, beside other work on the machine, too.
+/// Least ratio of the smallest of three equal shares to the largest. Measured: 0.98 to 1.00, also beside other work on the machine.
 const LEAST_FAIRNESS: f64 = 0.95;
-/// The box holds nothing for longer than a second; the rest is for the access point's queue.
+/// Oldest packet that arrives: the box holds none for longer than a second; the rest is for the access point's queue.
 const OLDEST: Duration = Duration::from_millis(1_100);
 /// A lease lasts 50 ms; a machine that stalls for half of it is to blame for an expiry.
 const STALL: Duration = Duration::from_millis(25);
 const PORT: u16 = 6100;
 
-/// Moves data over one connection from one host to another until it is over.
+/// Moves data over one connection from one host to another until `over`.
 pub fn transfer(client: &Netns, server: &Netns, port: u16, client_sends: bool, over: &AtomicBool) {
     let address = SocketAddr::from(([10, 9, 0, 2], port));
     let listener = server.run(|| TcpListener::bind(address)).expect("entered").expect("free");
@@ -49,7 +48,7 @@ pub fn transfer(client: &Netns, server: &Netns, port: u16, client_sends: bool, o
     let near = client.run(connect).expect("entered").expect("connects");
     let far = listener.accept().expect("a client").0;
     let (mut from, mut to) = if client_sends { (near, far) } else { (far, near) };
-    // Longer than an outage and its timeouts: a connection that breaks fails the test.
+    // Longer than an outage and its timeouts: a broken connection fails the test.
     from.set_write_timeout(Some(Duration::from_secs(10))).expect("a socket");
     to.set_read_timeout(Some(Duration::from_secs(10))).expect("a socket");
     thread::scope(|scope| {
@@ -88,7 +87,7 @@ fn since(stations: &[Netns], before: &[u64]) -> Vec<u64> {
     crossed(stations).iter().zip(before).map(|(now, before)| now - before).collect()
 }
 
-/// The smallest share of the stations in a window, over the largest, and their bytes.
+/// Ratio of the smallest to the largest share of the stations in a window, and their bytes.
 fn fairness(stations: &[Netns]) -> (f64, Vec<u64>) {
     let before = crossed(stations);
     sleep(WINDOW);
@@ -105,7 +104,7 @@ fn shares_are_equal_again_after_an_outage_of_the_radio() {
     let (radio, over, oldest_ns) = (Radio::default(), AtomicBool::new(false), AtomicU64::new(0));
     let held_up = thread::scope(|scope| {
         scope.spawn(|| radio.carry(&lab.source, "s0", "r0", STATIONS));
-        // The radio outlasts the hosts, which could not close their connections without it, and ends whatever is found wrong.
+        // The radio runs longer than the hosts, which could not close their connections without it, and ends whatever is found.
         let found = catch_unwind(AssertUnwindSafe(|| {
             under_load(&lab, &stations, &oldest_ns, &over, || outage(&running, &radio, &stations, &oldest_ns))
         }));
@@ -126,7 +125,7 @@ fn shares_are_equal_again_after_an_outage_of_the_radio() {
     );
 }
 
-/// Does this while all stations move data; for how long the machine stalled at most.
+/// Runs the job while all stations move data; returns the machine's longest stall.
 fn under_load(lab: &Lab, stations: &[Netns], oldest_ns: &AtomicU64, over: &AtomicBool, job: impl FnOnce()) -> Duration {
     thread::scope(|scope| {
         for (n, station) in stations.iter().enumerate() {

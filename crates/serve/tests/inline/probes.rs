@@ -1,5 +1,5 @@
-//! Stations that upload by the kernel's TCP without timestamps: their ACKs are not acknowledged, and the box asks the stations how far
-//! the access point's queue has come. Real hosts answer, and the queue is short.
+//! Stations that upload by the kernel's TCP without timestamps: their ACKs show no completions, so the box probes the stations for the
+//! access point's queue. Real hosts reply, and the queue is short.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,12 +16,12 @@ use crate::radio::Radio;
 
 const STATIONS: usize = 4;
 const PORT: u16 = 6200;
-/// The first answers tell what the path takes without a queue; then the medium's speed is learned.
+/// Time in which the first replies give the lag of the path, and then the medium's speed is measured.
 const LEARNED: Duration = Duration::from_secs(4);
 const WINDOW: Duration = Duration::from_secs(4);
-/// Frames that wait in the access point on average, with probes at most, in parts of those without. Seen: 0.09.
+/// Most frames waiting in the access point on average, relative to a box without probes. Measured: 0.09.
 const MOST_OF_WITHOUT: f64 = 0.4;
-/// What is carried with them, in parts of what is carried without. Seen: 1.00.
+/// Least throughput relative to a box without probes. Measured: 1.00.
 const LEAST_CARRIED: f64 = 0.9;
 
 fn configuration(lab: &Lab, probes: u32) -> String {

@@ -1,5 +1,5 @@
-//! A machine that is the stations' gateway, with the box between its gateway and the access points: translation, the
-//! kernel's routing when the box is away, fair shares when it is not.
+//! A machine that is the stations' gateway, with the box between its gateway and the access points: address translation,
+//! routing by the kernel without the box, fair shares with it.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -25,8 +25,8 @@ const GATEWAYS: [&str; 2] = ["192.168.77.1/24", "fd00:77::1/64"];
 const OUTSIDE: &str = "10.9.0.254";
 const HOST: &str = "10.9.0.2";
 
-/// The lab without its bridge: the source is a station, the sink a host beyond the uplink, which knows the way to the
-/// stations' network of IPv6 and not to that of IPv4.
+/// The lab without its bridge: the source is a station, the sink a host beyond the uplink, with a route to the stations'
+/// IPv6 network but not to the IPv4 one.
 fn site(lab: fn() -> Option<Lab>) -> Option<Lab> {
     if Command::new("nft").arg("--version").output().is_err() {
         eprintln!("skipped: needs nft of nftables");
@@ -55,7 +55,7 @@ fn make_gateway(lab: &Lab) -> Applied {
     let addresses = GATEWAYS.map(str::to_owned);
     let plan = lab.middle.run(|| plan_router(NAMES, &addresses)).expect("entered").expect("a plan");
     let applied = lab.middle.run(|| plan.apply()).expect("entered").expect("applied");
-    // Until the address of version 6 is known to be nobody else's.
+    // Until duplicate address detection of IPv6 has finished.
     let start = Instant::now();
     while ip_text(lab, "addr show dev gw0").contains("tentative") {
         assert!(start.elapsed() < Duration::from_secs(20), "its address stays tentative");
@@ -73,7 +73,7 @@ fn ip_text(lab: &Lab, what: &str) -> String {
     output(lab, "ip", what)
 }
 
-/// All of the middle that setting up may change.
+/// State of the middle that set-up may change.
 fn network(lab: &Lab) -> String {
     let setting = |name: &str| {
         let read = || std::fs::read_to_string(format!("/proc/sys/net/{name}"));
@@ -81,7 +81,7 @@ fn network(lab: &Lab) -> String {
     };
     let lines = ["addr show", "route show", "-6 route show"].map(|what| ip_text(lab, what)).concat();
     let lines: Vec<_> = lines.lines().filter(|line| !line.contains("fe80") && !line.contains("valid_lft")).collect();
-    // Addresses and carriers come a moment later.
+    // Addresses and carriers appear a moment later.
     let states = [" tentative", "state UP", "state DOWN", "NO-CARRIER,", ",LOWER_UP"];
     let without_state = states.iter().fold(lines.join("\n"), |text, state| text.replace(state, ""));
     let rules = output(lab, "nft", "list ruleset");
@@ -111,7 +111,7 @@ fn a_gateway_is_made_and_taken_back() {
     transfer(&lab.source, &lab.sink, "[fd00:9::2]:6002", 100_000);
     lab.middle.run(|| drop(applied)).expect("entered");
     assert_eq!(network(&lab), before);
-    // One that fails half way takes back what was done.
+    // A set-up that fails half way undoes its changes.
     let plan = lab.middle.run(|| plan_router(NAMES, &[GATEWAYS[0].to_owned()])).expect("entered").expect("a plan");
     let run = |arguments: &str| output(&lab, "nft", arguments);
     run("add table inet evenair");
@@ -144,11 +144,11 @@ fn a_gateway_is_there_again_after_a_start() {
     assert_eq!(network(&lab), before);
 }
 
-/// Who believed another answer would go around the box.
+/// A host that used another reply would bypass the box.
 #[test]
 fn only_the_gateway_answers_for_its_address() {
     let Some(lab) = site(Lab::beside_others) else { return };
-    // With the kernel's default. Distributions that have systemd set 2, which covers it up.
+    // With the kernel's default. Distributions with systemd set 2, which would hide it.
     for name in ["all", "default"] {
         let set = || netns::set_sysctl(&format!("net/ipv4/conf/{name}/rp_filter"), "0");
         lab.middle.run(set).expect("entered").expect("set");
@@ -160,7 +160,7 @@ fn only_the_gateway_answers_for_its_address() {
     assert!(answers.iter().all(|mac| gateway.contains(mac)), "{answers:?} beside {gateway}");
 }
 
-/// The MAC addresses from which an ARP request of the source is answered, asked a few times.
+/// The MAC addresses in replies to an ARP request of the source, after several requests.
 fn who_has(address: [u8; 4]) -> Vec<String> {
     const ARP: [u8; 2] = [0x08, 0x06];
     let interface = iface::find("s0").expect("laid");
@@ -201,7 +201,7 @@ fn connections_cross_a_gateway_translated_and_managed() {
     let flows = format!("{:?}", status.flows);
     assert!(flows.contains("192.168.77.10") && !flows.contains(OUTSIDE), "the box sees the station: {flows}");
     assert_eq!(status.wlan.super_packets + status.wire.super_packets, 0, "{status:?}");
-    // Nobody is translated by IPv6, and strangers are kept out all the same.
+    // IPv6 is not translated, and strangers are kept out nevertheless.
     transfer(&lab.source, &lab.sink, "[fd00:9::2]:6003", 500_000);
     let listener = lab.source.run(|| TcpListener::bind("[fd00:77::10]:6004")).expect("entered").expect("free");
     let stranger =
@@ -216,7 +216,7 @@ fn connections_cross_a_gateway_translated_and_managed() {
 fn super_packets_of_the_gateway_and_of_both_hosts_are_cut() {
     let Some(lab) = site(Lab::beside_others) else { return };
     let _kept = make_gateway(&lab);
-    // As virtual cables are when nobody has changed them.
+    // With the default offloads of virtual cables.
     restore_offloads(&lab);
     ip(&lab.middle, "link set gw0 gso_max_segs 65535");
     let running = start(&lab, "[manager.controller]\nkind = \"none\"\n");
@@ -236,8 +236,8 @@ fn super_packets_of_the_gateway_and_of_both_hosts_are_cut() {
     assert!(client.shutdown().expect("ends").packets.conserved, "{status:?}");
 }
 
-/// A connection through the gateway with as much either way, while the box is inserted and bypassed; who the host thinks it
-/// talks to.
+/// A connection through the gateway with equal traffic both ways, while the box is inserted and bypassed; returns the
+/// peer that the host sees.
 fn seen_by_the_host(lab: &Lab, client: &mut evenair_client::control::Client) -> SocketAddr {
     const LEN: usize = 3 << 20;
     let listener = lab.sink.run(|| TcpListener::bind((HOST, 6000))).expect("entered").expect("free");
@@ -352,11 +352,11 @@ fn shares_behind_a_gateway(lab: &Lab) -> Result<(), String> {
     ensure(jain > 0.95, || format!("{bytes:?}: {jain:.3}"))
 }
 
-/// Puts another station beside the source, behind a switch of its own.
+/// Adds a station beside the source, behind a switch of its own.
 fn join_second_station(lab: &Lab, second: &Netns) {
     use std::os::fd::{AsFd, AsRawFd};
     let path = |ns: &Netns| format!("/proc/{}/fd/{}", std::process::id(), ns.as_fd().as_raw_fd());
-    // The WLAN port's cable leads to a bridge in the middle's place: that of the access point, beside the first station.
+    // The WLAN port's cable leads to a bridge in the middle: that of the access point, beside the first station.
     ip(&lab.source, &format!("link add ap0 type veth peer name s1 netns {}", path(second)));
     ip(&lab.source, "link add ap type bridge");
     ip(&lab.source, "link add sta type veth peer name stap");
@@ -382,7 +382,7 @@ fn join_second_station(lab: &Lab, second: &Netns) {
     ip(second, "route add default via 192.168.77.1");
 }
 
-/// Bytes that a station gets in some seconds, of which the first do not count.
+/// Bytes that a station gets in some seconds, after a warm-up.
 fn download(lab: &Lab, station: &Netns, port: u16) -> u64 {
     const SPAN: Duration = Duration::from_secs(6);
     const WARM_UP: Duration = Duration::from_secs(2);

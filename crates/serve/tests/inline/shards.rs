@@ -14,7 +14,7 @@ use crate::trunk::Trunk;
 
 const VLANS: [u16; 2] = [11, 12];
 
-/// A box of two shards; `more` is put behind `[manager]`.
+/// A box of two shards; `more` is added to `[manager]`.
 fn start(lab: &Lab, inserted: bool, more: &str) -> BoxProcess {
     let file = lab.file("box.toml");
     std::fs::write(&file, config(lab, inserted, more)).expect("writable");
@@ -51,10 +51,10 @@ fn each_connection_is_whole_on_the_shard_of_its_vlan() {
             scope.spawn(move || transfer(server, station, &format!("10.{vlan}.0.1:5001"), 2 << 20));
             scope.spawn(move || transfer(station, server, &format!("10.{vlan}.0.2:5002"), 1 << 20));
         }
-        // What is in no VLAN is the first shard's.
+        // Frames without a VLAN belong to the first shard.
         scope.spawn(|| transfer(&lab.source, &lab.sink, "10.9.0.2:5003", 1 << 20));
     });
-    // A reload reaches both, and keeps what they know.
+    // A reload reaches both, and keeps their state.
     let mut client = running.client();
     std::fs::write(lab.file("box.toml"), config(&lab, true, "queue_limit = \"900 packets\"")).expect("writable");
     client.reconfigure(None).expect("a good file");
@@ -75,11 +75,11 @@ fn each_connection_is_whole_on_the_shard_of_its_vlan() {
     assert_eq!((domains(0), domains(1)), ("default a".into(), "b".into()));
     let names: Vec<_> = status.domains.iter().map(|domain| (domain.name.as_str(), domain.stations)).collect();
     assert_eq!(names, [("default", 1), ("a", 1), ("b", 1)]);
-    // Each of the five connections is there once: were its directions on two shards, both would have it.
+    // Each of the five connections is listed once: if its directions were on two shards, both would list it.
     assert_eq!(status.flows.len(), 5, "{:?}", status.flows);
     assert!(status.flows.iter().all(|flow| flow.released_bytes > 0 && flow.from_wlan_bytes > 0), "{:?}", status.flows);
     assert!(status.shards.iter().all(|shard| shard.received > 1000 && shard.cpu_s > 0.0), "{:?}", status.shards);
-    // The inputs of each, with its leases and all, lead to the same decisions.
+    // The recorded inputs of each, including its leases, lead to the same decisions.
     for recording in ["recording", "recording.1"] {
         assert!(evenair_live::replay(&lab.file(recording)).expect("readable").is_identical(), "{recording}");
     }
@@ -169,7 +169,7 @@ fn a_signal_ends_both_shards_without_loss() {
     assert_untouched(&arrivals, late.unless_held_up(&arrivals));
 }
 
-/// IP-level bytes that each station has got over the Internet link.
+/// IP-level bytes of each station over the Internet link.
 fn bytes_of_stations(running: &BoxProcess) -> [u64; 2] {
     let status = running.client().status().expect("answers");
     VLANS.map(|vlan| {
@@ -178,7 +178,7 @@ fn bytes_of_stations(running: &BoxProcess) -> [u64; 2] {
     })
 }
 
-/// IP-level throughput of each station over the Internet link meanwhile, in Mb/s.
+/// IP-level throughput of each station over the Internet link in this time, in Mb/s.
 fn got(running: &BoxProcess, span: Duration) -> [f64; 2] {
     let (start, before) = (Instant::now(), bytes_of_stations(running));
     thread::sleep(span);
@@ -193,7 +193,7 @@ fn shards_share_the_internet_link_and_one_alone_has_it() {
 }
 
 fn shares_of_shards(lab: &Lab) -> Result<(), String> {
-    /// What the box serves of the link.
+    /// Service rate of the link in Mb/s.
     const LINK: f64 = 20.0;
     let wan = "[manager.wan]\ndown = \"20 Mb/s\"\nup = \"20 Mb/s\"\nshare = \"100 %\"\nlan = [\"10.200.0.0/16\"]\n";
     let file = lab.file("box.toml");
@@ -207,7 +207,7 @@ fn shares_of_shards(lab: &Lab) -> Result<(), String> {
             let (station, server) = (stations.host(vlan), servers.host(vlan));
             scope.spawn(move || transfer(server, station, &format!("10.{vlan}.0.1:5001"), megabytes << 20))
         };
-        // At half the link, 12 MB take ten seconds; the first one's transfer then goes on for five.
+        // At half the link, 12 MB take ten seconds; the first one's transfer then continues for five.
         let (_, second) = (start(VLANS[0], 24), start(VLANS[1], 12));
         let begin = Instant::now();
         while bytes_of_stations(&running).into_iter().any(|bytes| bytes < 1 << 20) {

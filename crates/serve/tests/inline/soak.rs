@@ -1,5 +1,5 @@
-//! A soak: days in the field for hours, in which the box's memory and open descriptors stay what they were after the first hour.
-//! `scripts/soak` runs it, and goes on where a soak was broken off.
+//! A soak: hours of field days, in which the box's memory and open descriptors stay as they were after the first hour. `scripts/soak` runs
+//! it, and continues an interrupted soak.
 //!
 //! A sample after each event goes to the file `EVENAIR_SOAK_CSV`, so that it is there however the soak ends. `EVENAIR_SOAK` is the
 //! length and `EVENAIR_SOAK_WARM_UP` the time after which the bounds hold, in seconds; `EVENAIR_SOAK_RUN` the number of the run, which
@@ -14,13 +14,13 @@ use std::time::Duration;
 use crate::field_day::{live_through, number};
 
 const HOUR_S: u64 = 3600;
-/// Memory may grow by a twentieth and this beyond what it was after the first hour.
+/// Largest growth of memory after the first hour: a twentieth, and this many kB.
 const SLACK_KB: u64 = 4 * 1024;
-/// A control client that has hung up keeps its descriptor until its thread has ended.
+/// Readings of the descriptors: a control client that has hung up keeps its descriptor until its thread has ended.
 const READINGS: usize = 20;
 const BETWEEN_READINGS: Duration = Duration::from_millis(20);
 
-/// What the box takes at a moment.
+/// Resources of the box at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sample {
     rss_kb: u64,
@@ -28,7 +28,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// What is wrong beside the sample at the end of the first hour.
+    /// The growth beyond the bounds since the sample at the end of the first hour.
     fn growth(self, first: Self) -> Option<String> {
         let most_kb = first.rss_kb + first.rss_kb / 20 + SLACK_KB;
         if self.rss_kb > most_kb {

@@ -1,5 +1,4 @@
-//! Nothing is lost, doubled or reordered when the box is inserted and bypassed, and the bridge takes over when the box
-//! dies or hangs.
+//! No packet is lost, doubled or reordered when the box is inserted and bypassed, and the bridge takes over when the box dies or hangs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,7 +10,7 @@ use evenair_sys::process;
 
 use crate::lab::{Arrivals, BoxProcess, Lab, ensure, ip, judged, stream};
 
-/// How long the lease on the traffic lasts when it is not renewed.
+/// Time for which the lease lasts without a renewal.
 const HOLD: Duration = Duration::from_millis(50);
 
 /// Streams in both directions while `act` runs.
@@ -29,25 +28,24 @@ pub fn under_traffic(lab: &Lab, rate: u64, act: impl FnOnce()) -> [Arrivals; 2] 
     })
 }
 
-/// The longest gap where the bridge takes over: the hold, and what a busy machine adds to it, which of the sender is
-/// known.
+/// Longest gap allowed when the bridge takes over: the lease, and the stalls of a busy machine, as measured for the sender.
 pub fn most_gap(direction: &Arrivals) -> Duration {
     HOLD + Duration::from_millis(150) + direction.longest_stall
 }
 
-/// The machine was so busy that the hold ran out under a box.
+/// Expiries of the lease under a running box, because the machine was busy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Late {
-    /// So many times.
+    /// Number of expiries.
     pub lapses: u64,
-    /// What was out of date then, which the box dropped.
+    /// Packets that were outdated then, and dropped by the box.
     pub stale: u64,
-    /// And once more perhaps, when it could not be asked any more.
+    /// Whether there may have been one more after the last status.
     pub at_the_end: bool,
 }
 
 impl Late {
-    /// As a box tells it.
+    /// From the status of a box.
     pub fn of(status: &Status) -> Self {
         Self {
             lapses: status.hold.lapses,
@@ -56,7 +54,7 @@ impl Late {
         }
     }
 
-    /// The same of a box that has ended since it was asked.
+    /// For a box that has ended since its status was read.
     pub fn unless_held_up(self, arrivals: &[Arrivals]) -> Self {
         let at_the_end = arrivals.iter().any(|direction| direction.longest_stall > HOLD);
         Self { at_the_end, ..self }
@@ -75,7 +73,8 @@ impl std::ops::Add for Late {
     }
 }
 
-/// Nothing doubled, and nothing lost but what the box says it dropped because it was late; and nothing reordered, unless it was.
+/// Asserts that no packet was doubled, that none was lost except those that the box dropped as late, and that none was reordered, unless
+/// it was late.
 pub fn assert_untouched<'a>(arrivals: impl IntoIterator<Item = &'a Arrivals>, late: Late) {
     let (mut lost, is_late) = (0, late.lapses > 0 || late.at_the_end);
     for direction in arrivals {
@@ -144,12 +143,12 @@ fn hangs(lab: &Lab) -> Result<(), String> {
     let status = running.client().status().expect("it goes on");
     println!("SIGSTOP: {arrivals:?}, {:?}, {:?}", status.hold, status.packets);
     assert!(status.hold.lapses >= 1 && status.packets.conserved, "{status:?}");
-    // What was in the rings and in the box is out of date when the box goes on: it is dropped, and counted.
+    // Packets in the rings and in the box are outdated when the box continues: they are dropped, and counted.
     let stale = Late::of(&status).stale;
     assert_eq!(arrivals.iter().map(|direction| direction.lost).sum::<u64>(), stale);
     for direction in &arrivals {
         assert_eq!(direction.doubled, 0, "{direction:?}");
-        // What comes in 50 ms at most, and what is held.
+        // Packets of 50 ms at most, and held ones.
         let gap = Duration::from_millis(20)..most_gap(direction);
         let is_so =
             direction.reordered == 0 && (21..400).contains(&direction.lost) && gap.contains(&direction.longest_gap);
@@ -168,7 +167,7 @@ fn a_signal_ends_the_box_without_loss() {
         process::signal(running.child.id(), 15).expect("SIGTERM");
         assert!(running.child.wait().expect("a child").success());
     });
-    // It cannot be asked any more whether it was held up since.
+    // After its end the box cannot be asked whether it was late since.
     assert_untouched(&arrivals, late.unless_held_up(&arrivals));
 }
 

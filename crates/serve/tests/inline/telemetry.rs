@@ -1,4 +1,4 @@
-//! A box that asks an access point for its stations, and gets right and absurd reports.
+//! A box that polls an access point for its stations, and gets right and absurd reports.
 
 use std::os::unix::net::UnixDatagram;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::lab::Lab;
 const STATION: &str = "02:00:00:00:00:0a";
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until the box's state is as wanted.
+/// Waits until the box's status satisfies the condition.
 fn wait(client: &mut Client, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
     let began = Instant::now();
     loop {
@@ -81,7 +81,7 @@ fn what_an_access_point_tells_is_taken_and_forgotten() {
     wait(&mut client, "absurd", |status| status.rate_reports.absurd > before);
     rate.store(540, Ordering::Relaxed);
     wait(&mut client, "reported again", |status| class(status) == Some(54.0));
-    // Without the source it is forgotten.
+    // Without the source the report is forgotten.
     let without = asking.split("[[telemetry]]").next().expect("a start");
     fs::write(&file, format!("{without}[control]\nsocket = \"{}\"\n", lab.file("box.sock").display()))
         .expect("written");

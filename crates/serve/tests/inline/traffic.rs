@@ -1,4 +1,4 @@
-//! What crosses the box: everything, as it came.
+//! All traffic crosses the box unchanged.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -26,12 +26,12 @@ fn frame(to: [u8; 6], behind_addresses: &[u8], len: usize) -> Vec<u8> {
     frame
 }
 
-/// To an address that no host here has, so that nobody answers.
+/// To an address that no host here has, so that nobody replies.
 const V4: [u8; 30] =
     [8, 0, 0x45, 0, 0, 46, 0, 1, 0, 0, 64, 17, 0x66, 0x5f, 10, 9, 0, 1, 10, 9, 0, 77, 0, 9, 0, 9, 0, 26, 0, 0];
 const V6: [u8; 10] = [0x86, 0xdd, 0x60, 0, 0, 0, 0, 6, 59, 64];
 
-/// An IPv6 header from one made-up address to another, and what follows it.
+/// An IPv6 header between two made-up addresses, and its payload.
 fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0x86, 0xdd, 0x60, 0, 0, 0, 0, payload.len() as u8, next, 64];
     bytes.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
@@ -40,7 +40,7 @@ fn v6(next: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Frames of every kind, that a bridge forwards too.
+/// Frames of every kind that a bridge forwards, too.
 fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("unknown EtherType", frame(SINK, &[0x88, 0xb5], 60)),
@@ -62,7 +62,7 @@ fn kinds() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Sends the frames one by one at the source and gives what the sink gets.
+/// Sends the frames one by one at the source; returns those that the sink receives.
 fn pass(lab: &Lab, frames: &[(&'static str, Vec<u8>)]) -> Vec<Vec<u8>> {
     let mut ring =
         lab.sink.run(|| Ring::open(&iface::find("k0").expect("laid"), 1024).expect("root")).expect("entered");
@@ -88,7 +88,7 @@ fn pass(lab: &Lab, frames: &[(&'static str, Vec<u8>)]) -> Vec<Vec<u8>> {
     arrived
 }
 
-/// Frames as long as this cross unchanged, of IP and of what is not.
+/// Sends frames of this length, of IP and of other protocols, and asserts that they cross unchanged.
 pub fn largest_cross(lab: &Lab, len: usize) {
     let ip_len = u16::try_from(len - 14).expect("an IP packet's length").to_be_bytes();
     let frames = [
@@ -120,7 +120,7 @@ fn odd_kinds() -> Vec<(&'static str, Vec<u8>)> {
         ("802.1X", frame(PAE_GROUP, &[0x88, 0x8e, 2, 1], 60)),
         ("LLDP", frame([0x01, 0x80, 0xc2, 0, 0, 0x0e], &[0x88, 0xcc, 2, 7], 60)),
         ("spanning tree", frame([0x01, 0x80, 0xc2, 0, 0, 0], &[0, 38, 0x42, 0x42, 3], 60)),
-        // Where a firewall looks at what a bridge forwards, it puts fragments together.
+        // If a firewall inspects forwarded packets, it reassembles fragments.
         ("IPv4, first fragment", frame(SINK, &[&V4[..8], &[0x20, 0], &V4[10..]].concat(), 60)),
         ("IPv4, later fragment", frame(SINK, &[&V4[..8], &[0x00, 0x10], &V4[10..]].concat(), 60)),
         ("IPv4, ESP", frame(SINK, &[&V4[..11], &[50], &V4[12..]].concat(), 60)),
@@ -134,7 +134,7 @@ fn odd_kinds() -> Vec<(&'static str, Vec<u8>)> {
 #[test]
 fn frames_of_every_kind_cross_unchanged() {
     let Some(lab) = Lab::new() else { return };
-    // Without the guard's measurement, a bypassed box gets no copies of what the bridge carries, and counts none.
+    // Without the guard's measurement, a bypassed box gets no copies of the bridge's packets, and counts none.
     let running = lab.start_box("controller=none");
     let mut client = running.client();
     for inserted in [false, true] {
@@ -147,7 +147,7 @@ fn frames_of_every_kind_cross_unchanged() {
         }
         let mut arrived = pass(&lab, &kinds);
         if crate::IO != "af-packet" {
-            // What goes to groups takes another way, and may come before or after what does not.
+            // Frames to groups take another path, and may come before or after other ones.
             kinds.sort_by_key(|(_, frame)| frame[0] & 1);
             arrived.sort_by_key(|frame| frame[0] & 1);
         }
@@ -166,7 +166,7 @@ fn frames_of_every_kind_cross_unchanged() {
         "each is of one kind: {kinds:?}"
     );
     assert_eq!((kinds.arp, kinds.eapol, kinds.link_group), (1, 1, 2), "{kinds:?}");
-    // A sixth has a tag that only gives a priority.
+    // A sixth has a priority tag.
     assert_eq!((kinds.fragment, kinds.tagged, kinds.group), (3, 5, 6), "{kinds:?}");
     assert_eq!((kinds.broken_ip, kinds.opaque), (2, 2), "{kinds:?}");
 }
@@ -174,20 +174,20 @@ fn frames_of_every_kind_cross_unchanged() {
 /// Bytes of a block of a transfer.
 const BLOCK: usize = 64 << 10;
 
-/// Transfers `len` bytes from a client in one namespace to a server in another, and how fast that was, in Mb/s.
+/// Transfers `len` bytes from a client in one namespace to a server in another; returns the throughput in Mb/s.
 pub fn transfer(client: &Netns, server: &Netns, address: &str, len: usize) -> f64 {
     transfer_blocks(client, server, address, |sent| BLOCK.min(len - sent))
 }
 
-/// The same for as long as `ended` does not hold, so that it outlasts what is done meanwhile on a slow machine; but for a minute at
-/// most, so that a test that fails meanwhile ends.
+/// The same until `ended`, so that the transfer outlasts the test's other work on a slow machine; for a minute at most, so that a failing
+/// test ends.
 pub fn transfer_until(client: &Netns, server: &Netns, address: &str, ended: &AtomicBool) -> f64 {
     let start = Instant::now();
     let goes_on = || !ended.load(Ordering::Relaxed) && start.elapsed() < Duration::from_secs(60);
     transfer_blocks(client, server, address, |_| if goes_on() { BLOCK } else { 0 })
 }
 
-/// Transfers blocks; `next` says of the bytes sent so far how many follow, zero for the end. All must arrive as they were sent.
+/// Transfers blocks; `next` maps the bytes sent so far to the size of the next block, zero for the end. All must arrive unchanged.
 fn transfer_blocks(client: &Netns, server: &Netns, address: &str, next: impl Fn(usize) -> usize) -> f64 {
     let address: SocketAddr = address.parse().expect("an address");
     let listener = server.run(|| TcpListener::bind(address)).expect("entered").expect("free");

@@ -1,5 +1,5 @@
-//! Hosts in VLANs at both ends of a lab, with the kernel's TCP. The kernel here may have no VLAN devices, so a thread at each
-//! end puts the tags on and takes them off between the hosts' TAP devices and the lab's cable.
+//! Hosts in VLANs at both ends of a lab, with the kernel's TCP. The kernel here may lack VLAN devices, so a thread at each end adds and
+//! removes the tags between the hosts' TAP devices and the lab's cable.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ fn relay(mut ring: Ring, sender: &Sender, taps: &[(u16, Tap)], stop: &AtomicBool
             let vlan = frame.vlan().map(|tag| tag.control & 0xfff);
             let tap = taps.iter().find(|(number, _)| Some(*number) == vlan);
             if let (Some((_, tap)), Some(len)) = (tap, frame.copy_to(&mut buffer)) {
-                // Without its tag. One for which the host has no room is lost, as on any cable.
+                // Without its tag. A frame for which the host has no room is lost, as on any cable.
                 let untagged = [&buffer[..12], &buffer[16..len]].concat();
                 let _ = tap.write(&untagged);
             }

@@ -15,7 +15,7 @@ use crate::lab::{Lab, ensure, judged};
 
 /// Bytes of an Ethernet header.
 const HEADER: u64 = 14;
-/// Generous: what is awaited takes three seconds at most.
+/// Generous: expected changes take three seconds at most.
 const LIMIT: Duration = Duration::from_secs(30);
 
 struct Watcher(BufReader<UnixStream>);
@@ -71,7 +71,7 @@ fn start(lab: &Lab, mode: &str) -> (crate::lab::BoxProcess, PathBuf) {
     (lab.start_box(&format!("file={}", file.display())), watch)
 }
 
-/// Compares three lines with what the kernel counted meanwhile.
+/// Compares three lines with the kernel's counters of the same time.
 fn compare(lab: &Lab, watcher: &mut Watcher, mode: &str) -> Result<(), String> {
     let (before, begin) = (port(lab), Instant::now());
     let lines: Vec<_> = (0..3).map(|_| watcher.line()).collect();

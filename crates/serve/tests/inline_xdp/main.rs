@@ -1,7 +1,7 @@
-//! The box between real interfaces, with packets through AF_XDP sockets: what must hold with packet rings must hold with these,
-//! and so the tests are the same. Needs root; skipped, with the reason printed, without.
+//! The box between real interfaces, with AF_XDP sockets: the same tests as with packet rings. Needs root; skipped, with the reason
+//! printed, without.
 
-/// How packets come in and go out, as the configuration says it.
+/// Packet I/O of the box, as in the configuration.
 const IO: &str = "af-xdp";
 
 #[path = "../inline/bridge.rs"]
@@ -22,7 +22,7 @@ mod switching;
 #[path = "../inline/traffic.rs"]
 mod traffic;
 
-/// The box itself, when this program is started by the lab.
+/// The box itself, if this program is started by the lab.
 #[test]
 fn be_the_box() {
     lab::be_the_box();

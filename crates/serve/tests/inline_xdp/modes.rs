@@ -1,4 +1,4 @@
-//! In which mode AF_XDP is had, and what is done where it cannot be.
+//! The modes of AF_XDP, and the behaviour without it.
 
 use std::os::fd::AsFd;
 use std::thread;
@@ -16,7 +16,7 @@ fn ways(status: &Status) -> [&str; 2] {
     [&status.wlan, &status.wire].map(|port| port.io.as_str())
 }
 
-/// TCP crosses both ways, and all is accounted for.
+/// Asserts that TCP crosses both ways, and that all packets are accounted for.
 fn carries_tcp(lab: &Lab, parameters: &str) -> Status {
     let running = lab.start_box(&format!("controller=published inserted=true {parameters}"));
     transfer(&lab.source, &lab.sink, "10.9.0.2:5301", 1 << 20);
@@ -75,7 +75,7 @@ fn each_receive_queue_has_a_socket() {
     assert_eq!(lab.middle.run(|| iface::receive_queues("wl0")).expect("entered"), Ok(2));
     let running = lab.start_box("controller=published");
     let mut client = running.client();
-    // By their ports, connections come in either queue.
+    // By their ports, connections arrive in either queue.
     thread::scope(|scope| {
         for port in 5310..5318 {
             let (source, sink) = (&lab.source, &lab.sink);
@@ -162,7 +162,7 @@ fn offloads_that_a_killed_box_left_off_are_on_again_after_the_next_start() {
     assert!(!switch(false), "it is off as long as the box runs");
     killed.child.kill().expect("it lives");
     killed.child.wait().expect("a child");
-    // The next one leaves it on, since it has packet rings.
+    // The next box leaves it on, since it uses packet rings.
     let mut next = lab.start_box_with("io=af-packet", &variables);
     assert!(switch(true), "it is on again");
     next.client().shutdown().expect("ends");
@@ -173,7 +173,7 @@ fn offloads_that_a_killed_box_left_off_are_on_again_after_the_next_start() {
     assert!(switch(true), "an orderly end restores it, too");
 }
 
-/// How a box chooses that it is left to: what both ports have, and why.
+/// The choice of a box with automatic packet I/O: that of both ports, and the reason.
 fn chosen(lab: &Lab, by: Option<&[&str]>) -> (String, String) {
     let mut command = lab.box_command("inserted=true io=auto", by);
     let mut running = lab.of_child(process::tie(&mut command, Some(lab.middle.as_fd())).spawn().expect("spawned"));
@@ -194,7 +194,7 @@ fn what_is_left_to_the_box_is_af_xdp_only_where_nothing_speaks_against_it() {
         let (io, why) = chosen(&lab, by);
         assert!(io == "af-packet" && why.starts_with("auto: ") && why.contains(because), "{because}: {io}: {why}");
     };
-    // Without the capability to lock what it likes, and with too low a limit.
+    // Without the capability to lock memory, and with too low a limit.
     let limited = ["setpriv", "--bounding-set=-ipc_lock", "--", "prlimit", "--memlock=65536"];
     rings("MiB of locked memory", Some(&limited));
     ip(&lab.sink, "link set k0 gso_max_segs 65535");
@@ -209,7 +209,7 @@ fn what_is_left_to_the_box_is_af_xdp_only_where_nothing_speaks_against_it() {
 #[test]
 fn a_driver_without_it_leaves_the_rings() {
     let Some(lab) = Lab::new() else { return };
-    // The cable to the sink is had through a driver that runs no XDP programs.
+    // The cable to the sink uses a driver that runs no XDP programs.
     ip(&lab.middle, "link set wi0 nomaster");
     ip(&lab.middle, "link set wi0 down");
     ip(&lab.middle, "link set wi0 name cable0");
@@ -218,7 +218,7 @@ fn a_driver_without_it_leaves_the_rings() {
     ip(&lab.middle, "link set wi0 master br0 up");
     let (io, why) = chosen(&lab, None);
     assert!(io == "af-packet" && why.contains("XDP"), "{io}: {why}");
-    // Asked for, it is had in the general path.
+    // If configured, AF_XDP is used in generic mode.
     let status = lab.start_box("io=af-xdp").client().shutdown().expect("ends");
     assert_eq!(ways(&status), ["af-xdp, native, copied", "af-xdp, generic, copied"]);
 }

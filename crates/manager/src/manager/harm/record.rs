@@ -1,19 +1,19 @@
-//! What the box keeps beside the guards of the contention domains.
+//! State of the harm guard for the whole box.
 
 use evenair_units::{BitRate, Instant};
 
 use crate::Label;
 use crate::pacer::guard::{GuardState, Trials};
 
-/// What is kept beside the guards of the contention domains.
+/// State of the harm guard for the whole box.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Harm {
-    /// A guard has bypassed the box: that of this domain, which had carried so much before. Until the next command, or
-    /// the end of a trial.
+    /// The domain whose guard has bypassed the box, and its throughput before. Until the next command, or the end of a
+    /// trial.
     pub(in crate::manager) bypassed: Option<(Label, BitRate)>,
-    /// When the box is tried again.
+    /// The schedule of trials.
     pub(in crate::manager) trials: Trials,
-    /// The state as of the last interval, and since when.
+    /// The guard's state as of the last interval, and since when.
     pub(super) state: GuardState,
     pub(super) since: Instant,
     pub(super) steps: u64,

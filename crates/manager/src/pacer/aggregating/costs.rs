@@ -1,15 +1,16 @@
-//! What the medium takes, measured from completions.
+//! Medium time of releases, measured from completions.
 //!
-//! While something is in flight and the box always has more to release, the medium is busy, so that the time between two
-//! completions is what the second one's releases have taken: frames, retries, waiting for other networks. Releases go out in
-//! runs of one station (see `queues`), and so that time belongs to one station. Beside what the airtime model believes of the
-//! same releases it gives the cost of a station, whatever its rate is, and the mean cost of the domain.
+//! While something is in flight and the box always has more to release, the medium is busy, so that the time between two completions is
+//! what the second one's releases have taken: frames, retries, waiting for other networks. Releases go out in runs of one station (see
+//! `queues`), and so that time belongs to one station. Relative to the airtime of the same releases by the model (`believed`), it gives
+//! the cost of a station, whatever its rate is, and the mean cost of the domain.
 //!
-//! Where an acknowledgment has to wait while the access point sends to the next station, both complete at nearly the same time, and
-//! so do all that a path delivers in one batch. The time of such a *cluster* is divided as is known of its stations so far.
+//! Where an acknowledgment has to wait while the access point sends to the next station, both complete at nearly the same time, and so do
+//! all releases whose acknowledgments a path delivers in one batch. The time of such a *cluster* is divided by the costs of its stations
+//! so far.
 //!
-//! Costs scale what is believed: shares, what is in flight, how long a run is. What is shown as charged has a cost of its own
-//! ([`ShownCost`]), which nothing is decided by.
+//! Costs scale the airtime of the model: shares, medium time in flight, length of a run. Charged airtime, as shown in reports, has a cost
+//! of its own ([`ShownCost`]), which decides nothing.
 //!
 //! Not here: which releases a completion shows to have left (see `in_flight`).
 
@@ -20,40 +21,40 @@ use evenair_units::{Instant, Span};
 use crate::ids::StationId;
 use crate::pacer::in_flight::Load;
 
-/// A longer pause between two completions is an outage.
+/// Longest time between two completions that counts as medium time; a longer one is an outage.
 const OUTAGE: Span = Span::from_millis(200);
-/// The mean of a domain, and of a station, is that of about so much of its own medium time.
+/// Memory of the mean cost of a domain, and of a station's cost, in their own medium time: older measurements count half.
 const OF_DOMAIN: Span = Span::from_secs(1);
 const OF_STATION: Span = Span::from_millis(80);
-/// With less medium time than this a station is taken to cost what all cost on average.
+/// Medium time below which a station's cost is unknown, and taken to be the mean.
 const LEAST: Span = Span::from_millis(4);
-/// What was believed of a domain before anything was measured counts as much as this medium time.
+/// Weight of the initial estimate of a domain's cost, in medium time.
 const BEFORE: Span = Span::from_millis(10);
-/// The cost of a station is within these parts of the mean one.
+/// Bound of a station's cost relative to the mean: this factor, or its inverse.
 const MOST_TIMES: u64 = 64;
-/// Completions that are no further apart came together.
+/// Completions at most this far apart belong to one cluster.
 const TOGETHER: Span = Span::from_micros(300);
-/// The quick quarter of clusters is followed in steps of one part in so many.
+/// Step by which the 25th percentile of clusters is tracked, as a divisor; the medium time that `quick` is given for.
 const QUICK_PART: u64 = 32;
 const MS: Span = Span::from_millis(1);
-/// One that comes earlier than this part of what is in flight of its train may take, one in so many, came together with the one
-/// before: the access point had begun to send it long ago.
+/// A completion belongs to the cluster before it if it comes within 1/`JOINS` of the medium time in flight of
+/// its train: the access point had begun to send it long before.
 const JOINS: u64 = 4;
-/// A cluster lasts no longer: where the medium is much faster than is believed, each completion is one that joins.
+/// Longest cluster. On a medium much faster than the airtime model, every completion would join.
 const LONGEST: Span = Span::from_millis(20);
-/// Stations of a cluster that are distinguished.
+/// Stations distinguished in a cluster or block, at most.
 const STATIONS: usize = 8;
-/// A block of clusters that ends with none of several stations ends after this long.
+/// Longest block, if no cluster of several stations ends it.
 const LONGEST_BLOCK: Span = Span::from_millis(50);
-/// Of the error of a block, shown costs follow one part in so many, and change by a quarter at most.
+/// Shown costs: part of a block's error that is corrected, as a divisor, and the largest change, a quarter.
 const GAIN: i128 = 16;
 const MOST_STEP: i128 = SHOWN_UNIT as i128 / 4;
-/// Shown costs are in parts of this.
+/// Fixed-point unit of shown costs.
 const SHOWN_UNIT: u64 = 1 << 20;
-/// Ratios are in parts of this.
+/// Fixed-point unit of slowness and ratios.
 pub(crate) const UNIT: u64 = 1 << 10;
 
-/// Medium time, beside the airtime that is believed of the same releases.
+/// A cost: medium time of releases, and their airtime by the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     took: Span,
@@ -63,34 +64,34 @@ pub(crate) struct Cost {
 /// Completions that came together.
 #[derive(Clone, Debug, Default)]
 struct Cluster {
-    /// Since the completion before them.
+    /// Time since the completion before the first.
     took: Span,
-    /// From the first of them to the last.
+    /// Time from the first completion to the last.
     joined: Span,
-    /// In that time the medium may have waited.
+    /// Whether the medium may have been idle in that time, so that it measures nothing.
     is_void: bool,
-    /// What was completed, by station.
+    /// Completed releases, by station.
     parts: Vec<(StationId, Load)>,
     others: Load,
 }
 
-/// Clusters up to one in which stations completed together. The last of those was not delayed by the next run, so that the
-/// time of a block is that of its releases alone.
+/// Clusters up to one in which several stations completed. The last of these was not delayed by the next run, so that the time of a block
+/// is that of its releases alone.
 #[derive(Clone, Debug, Default)]
 struct Block {
     took: Span,
     is_void: bool,
-    /// Medium time of what was completed, by shown costs.
+    /// Medium time of completed releases at shown costs, by station.
     parts: Vec<(StationId, Span)>,
     others: Span,
 }
 
-/// The cost of a station as it is shown: follows blocks of clusters, not single ones, so that it does not contain the delay of an
-/// acknowledgment behind the next station's run.
+/// The cost of a station as shown in reports, in parts of [`SHOWN_UNIT`]. It follows blocks and not single clusters, so that it excludes
+/// the delay of an acknowledgment behind the next station's run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ShownCost(Option<u64>);
 
-/// What was learned of a station.
+/// News of a station's cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Learned {
     Cost(Cost),
@@ -98,7 +99,7 @@ pub(crate) enum Learned {
     Shown(i64),
 }
 
-/// The part of a station; that of all others where too many stations are distinguished already.
+/// The entry of a station, or the common entry of all others once [`STATIONS`] are distinguished.
 fn part<'a, T: Default>(parts: &'a mut Vec<(StationId, T)>, others: &'a mut T, station: StationId) -> &'a mut T {
     let at = parts.iter().position(|(id, _)| *id == station).unwrap_or(parts.len());
     if at == parts.len() && at < STATIONS {
@@ -117,36 +118,36 @@ impl Cluster {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) station: StationId,
-    /// What has left flight of this station, and of others.
+    /// Releases that have left flight, of this station and of others.
     pub(crate) own: Load,
     pub(crate) others: Load,
-    /// Medium time of what was in flight of its train before.
+    /// Medium time that was in flight of its train before.
     pub(crate) train: Span,
 }
 
-/// Costs of a contention domain.
+/// Measured costs of a contention domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Costs {
     all: Cost,
-    /// The last completion.
+    /// Instant of the last completion.
     completed: Instant,
-    /// Since then something was always in flight, and the box had something to release.
+    /// Whether since then something was always in flight, and the box always had something to release.
     is_busy: bool,
     cluster: Cluster,
     block: Block,
-    /// DATA of stations that came after the last completion: it belongs to the time up to the next one.
+    /// DATA from stations after the last completion, which share the time up to the next one.
     since: Cluster,
-    /// What a quarter of all clusters undercut, in nanoseconds for a millisecond as known of their stations: without the accesses
-    /// of others in between.
+    /// 25th percentile of clusters, in nanoseconds for a millisecond at the costs of their stations: the cost without the accesses of
+    /// others in between.
     quick: u64,
-    /// What was learned of stations and not yet taken.
+    /// News of stations' costs, not taken yet.
     learned: Vec<(StationId, Learned)>,
 }
 
 impl Cost {
-    /// By so many parts of [`UNIT`].
+    /// An initial cost of this slowness, in parts of [`UNIT`].
     fn of(slowness: u64) -> Self {
-        // As much of the longer one, so that neither belief lasts.
+        // The longer of the two times has the weight [`BEFORE`], so that neither estimate lasts.
         let longer = slowness.max(UNIT);
         Self { took: BEFORE.mul_div(slowness, longer), believed: BEFORE.mul_div(UNIT, longer) }
     }
@@ -158,7 +159,7 @@ impl Cost {
         *self = Self { took: self.took + took, believed: self.believed + believed };
     }
 
-    /// More was learned.
+    /// Adds a measurement.
     pub(crate) fn learn(&mut self, more: Self) {
         self.add(more.took, more.believed, OF_STATION);
     }
@@ -169,18 +170,18 @@ impl Cost {
 }
 
 impl ShownCost {
-    /// Something was completed. Where nothing is known yet, this load begins it.
+    /// Starts with the cost of this completed load, if there is none yet.
     pub(crate) fn begin(&mut self, load: Load) {
         let believed = load.believed.as_nanos().max(1);
         self.0.get_or_insert(Span::from_nanos(SHOWN_UNIT).mul_div(load.medium.as_nanos(), believed).as_nanos());
     }
 
-    /// Medium time of releases of which this is believed. `None`: nothing is known yet.
+    /// Shown medium time of releases of this airtime. `None`: no cost yet.
     pub(crate) fn of(self, believed: Span) -> Option<Span> {
         self.0.map(|cost| believed.mul_div(cost, SHOWN_UNIT))
     }
 
-    /// It changes by so many parts of [`SHOWN_UNIT`].
+    /// Changes the cost by this many parts of [`SHOWN_UNIT`].
     pub(crate) fn step(&mut self, parts: i64) {
         let factor = SHOWN_UNIT.saturating_add_signed(parts);
         self.0 = self.0.map(|cost| Span::from_nanos(cost).mul_div(factor, SHOWN_UNIT).as_nanos().max(1));
@@ -192,7 +193,7 @@ impl Block {
         *part(&mut self.parts, &mut self.others, station) += shown;
     }
 
-    /// Normalised least mean squares (Widrow, Hoff, 1960): each station has its part of the error, weighted by its time.
+    /// Normalised least mean squares (Widrow, Hoff, 1960): divides the error among the stations by their times.
     fn end(&mut self, learned: &mut Vec<(StationId, Learned)>) {
         let nanos = |span: Span| i128::from(span.as_nanos());
         let all = self.parts.iter().fold(nanos(self.others), |all, (_, shown)| all + nanos(*shown));
@@ -209,7 +210,7 @@ impl Block {
 }
 
 impl Costs {
-    /// The medium is believed to take so many parts of [`UNIT`] of what the airtime model says.
+    /// Costs that start with this slowness of the medium, in parts of [`UNIT`].
     pub(crate) fn new(now: Instant, slowness: u64) -> Self {
         Self {
             all: Cost::of(slowness),
@@ -223,22 +224,22 @@ impl Costs {
         }
     }
 
-    /// Medium time of a release of which this is believed, to a station that costs what all do on average.
+    /// Medium time of a release of this airtime, at the mean cost.
     pub(crate) fn mean(&self, believed: Span) -> Span {
         believed.mul_div(self.all.took.as_nanos(), self.all.believed.as_nanos().max(1))
     }
 
-    /// The mean cost: medium time, and the airtime that is believed of it.
+    /// The mean cost: medium time, and airtime by the model.
     pub(crate) const fn pace(&self) -> (u64, u64) {
         (self.all.took.as_nanos(), self.all.believed.as_nanos())
     }
 
-    /// The mean cost in parts of [`UNIT`].
+    /// The mean cost as a slowness, in parts of [`UNIT`].
     pub(crate) fn slowness(&self) -> u64 {
         self.mean(Span::from_nanos(UNIT * UNIT)).as_nanos().div_ceil(UNIT).max(1)
     }
 
-    /// The cost of a station beside the mean one: `(numerator, denominator)`.
+    /// The cost of a station relative to the mean: `(numerator, denominator)`.
     pub(crate) fn ratio(&self, of: &Cost) -> (u64, u64) {
         if !of.is_known() {
             return (1, 1);
@@ -248,7 +249,7 @@ impl Costs {
         (ratio.clamp(UNIT / MOST_TIMES, UNIT * MOST_TIMES), UNIT)
     }
 
-    /// Releases of a station were completed.
+    /// Notes a completion.
     pub(crate) fn note_completion(&mut self, now: Instant, done: Done) {
         let took = now.saturating_since(self.completed);
         let joins = took <= TOGETHER || took * JOINS < done.train;
@@ -269,8 +270,8 @@ impl Costs {
         }
     }
 
-    /// DATA of a station have come. They were sent since the last completion, as was what the next one completes, in an order that
-    /// does not show: an acknowledgment waits for its station's turn.
+    /// Notes DATA of a station. They were sent since the last completion, as was what the next one completes, in an unknown order: an
+    /// acknowledgment waits for its station's turn.
     pub(crate) fn note_data(&mut self, now: Instant, station: StationId, load: Load) {
         if now.saturating_since(self.completed) > TOGETHER {
             return self.since.add(station, load);
@@ -307,27 +308,27 @@ impl Costs {
         self.quick = self.quick.clamp(MS.as_nanos() / 64, MS.as_nanos());
     }
 
-    /// Medium time, as it is without the accesses of others in between.
+    /// Medium time without the accesses of others in between.
     pub(crate) fn undisturbed(&self, medium: Span) -> Span {
         medium.mul_div(self.quick, MS.as_nanos())
     }
 
-    /// What was learned of some station.
+    /// News of some station's cost.
     pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         self.learned.pop()
     }
 
-    /// A completion has come, after which something is in flight or not.
+    /// Starts measuring after a completion; `in_flight`: more is in flight.
     pub(crate) const fn begin(&mut self, now: Instant, in_flight: bool) {
         (self.completed, self.is_busy) = (now, in_flight);
     }
 
-    /// The box has nothing to release, or keeps it back.
+    /// Stops measuring: the box has nothing to release, or releases nothing on purpose.
     pub(crate) const fn starve(&mut self) {
         self.is_busy = false;
     }
 
-    /// Believes something else.
+    /// Replaces the mean cost by this slowness.
     pub(crate) fn set(&mut self, slowness: u64) {
         self.all = Cost::of(slowness);
     }

@@ -1,41 +1,41 @@
 //! The lag of the path: the time between a release and its completion that is neither a queue nor the medium.
 //!
-//! A driver, a mesh hop, a tunnel, answers in batches, a random delay: so much medium time has to be in flight beside what the
-//! access point needs, or the medium waits for the box. A queue in the access point looks the same in a single packet, and so
-//! the lag is measured without one. From time to time the box releases nothing until nothing is in flight, and then two packets
-//! that an acknowledgment is due to, with those between that it covers: the first completion, less what they take themselves, is the lag.
-//! A packet of a call, or one whose acknowledgment is delayed until the next one has come, would measure a receiver's timer.
+//! A driver, a mesh hop, a tunnel, answers in batches, a random delay: as much medium time has to be in flight beyond what the access
+//! point needs, or the medium waits for the box. In a single packet a queue of the access point looks the same, and so the lag is measured
+//! without one. Periodically the box releases nothing until nothing is in flight, and then two packets with an acknowledgment due, with
+//! packets between that the acknowledgment covers: the time of the first completion, less the medium time of these packets, is the lag. A
+//! packet of a call, or one whose acknowledgment is delayed until the next one has come, would measure a receiver's timer.
 //!
-//! A driver or a station may be late by chance, and answers in batches are late by a batch at most. So the lag is the largest of the
-//! last samples. A station may be later than all others, since it sleeps or is slow; that is no lag of the path. So samples of
-//! stations that are much later than another one do not count.
+//! A driver or a station may be late by chance, and answers in batches are late by up to a batch. So the lag is the largest of the last
+//! samples. A station may be much later than all others, since it sleeps or is slow; that is no lag of the path. So samples that are much
+//! later than the least do not count.
 //!
-//! What a station acknowledges waits in its own queue behind the DATA that it uploads, by tens of milliseconds. With that taken for
-//! lag the access point would have a queue as long, and ever longer. So samples of such stations do not count beside others, and where
-//! there are no others the least of them is the lag.
+//! Acknowledgments of a station that uploads wait in its own queue behind its DATA, for tens of milliseconds. If that counted as lag, the
+//! access point would have a queue as long, and ever longer. So samples of such stations do not count beside others, and without others
+//! the least of them is the lag.
 
 use evenair_units::{Instant, Span};
 
-/// Between two measurements, at first and at most.
+/// Time to the first measurement, and longest time between two.
 const WAIT: (Span, Span) = (Span::from_millis(300), Span::from_secs(5));
-/// Nothing is released for so long at most so that nothing is in flight; then, so that a completion comes.
+/// Longest time without releases to let everything in flight complete; then, longest wait for the probes' completion.
 const DRAIN: Span = Span::from_millis(100);
 const PROBE: Span = Span::from_millis(200);
-/// After draining something has to be released within this time.
+/// Longest time from draining to the next release.
 const READY: Span = Span::from_millis(20);
-/// So many releases with an acknowledgment due go then, and no more than this medium time.
+/// Probes of a measurement: releases with an acknowledgment due, and the medium time of all of them at most.
 const PROBES: u32 = 2;
 const MOST: Span = Span::from_millis(8);
-/// The lag is the largest of so many samples.
+/// Samples of which the largest is the lag.
 const SAMPLES: usize = 6;
-/// A path with less lag than this is as good as none. What of a run may be complete before the box hears of it, on a longer one.
+/// Lags up to `NEAR` count as none. On a longer path up to `UNSEEN` of a run may complete before the box notices.
 const NEAR: Span = Span::from_millis(1);
 const UNSEEN: Span = Span::from_millis(2);
-/// Before the first sample.
+/// Allowance in flight before the first sample, in medium time.
 const UNKNOWN: Span = Span::from_millis(10);
-/// A sample is that of a late station that is so much later than the least, and twice as late.
+/// A sample is of a late station if it exceeds the least one by this, and is more than twice as long.
 const LATE: Span = Span::from_millis(8);
-/// What the probes take themselves is believed as far as this part of a sample, in quarters.
+/// Largest part of a sample, in quarters, that is subtracted as the probes' own medium time.
 const OWN_QUARTERS: u64 = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,12 +45,12 @@ enum Stage {
     Draining {
         since: Instant,
     },
-    /// Nothing was in flight; the medium time of what was released since, without an acknowledgment due.
+    /// Nothing was in flight; `own`: medium time released since then without an acknowledgment due.
     Ready {
         since: Instant,
         own: Span,
     },
-    /// The first of so many releases with an acknowledgment due went then, with this number; medium time of all.
+    /// Probes are in flight: the first one's number and instant, their count, and medium time of all.
     Probing {
         first: u64,
         since: Instant,
@@ -59,21 +59,21 @@ enum Stage {
     },
 }
 
-/// See the module.
+/// Measurement of the lag; see the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lag {
     stage: Stage,
     next: Instant,
     wait: Span,
-    /// The newest one first.
+    /// Recent samples, newest first.
     samples: [Option<Sample>; SAMPLES],
 }
 
-/// What one measurement has shown.
+/// Result of one measurement.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     lag: Span,
-    /// The acknowledgment came from a station that uploads.
+    /// Whether the acknowledgment came from a station that uploads.
     behind_upload: bool,
 }
 
@@ -83,7 +83,7 @@ impl Lag {
         Self { stage: Stage::Idle, next: now.saturating_add(WAIT.0), wait: WAIT.0, samples: [None; SAMPLES] }
     }
 
-    /// As far as it is known.
+    /// The lag; `None`: no sample yet.
     pub(crate) fn get(&self) -> Option<Span> {
         let of = |behind_upload| {
             let samples = self.samples.iter().flatten();
@@ -94,13 +94,13 @@ impl Lag {
         of(false).filter(|&lag| lag <= prompt).max()
     }
 
-    /// As much medium time as may be in flight because of it: a quarter more, since a medium that waits looks slow, and as much of
-    /// a run as completes unseen.
+    /// Medium time allowed in flight because of the lag: a quarter more than the lag, since a medium that waits looks slow, and the part
+    /// of a run that completes unnoticed.
     pub(crate) fn allowed(&self) -> Span {
         self.get().map_or(UNKNOWN, |lag| lag * 5 / 4 + lag.saturating_sub(NEAR).min(UNSEEN))
     }
 
-    /// Until when nothing is to be released, if nothing is completed before; `in_flight`: something is.
+    /// Until when nothing is released, unless a completion comes before; `in_flight`: something is in flight.
     pub(crate) fn holds_until(&self, in_flight: bool) -> Option<Instant> {
         match self.stage {
             Stage::Draining { since } if in_flight => Some(since.saturating_add(DRAIN)),
@@ -109,12 +109,12 @@ impl Lag {
         }
     }
 
-    /// Something is to be released at once, whatever is in flight.
+    /// Whether packets are to be released at once, regardless of what is in flight.
     pub(crate) const fn is_probing(&self) -> bool {
         matches!(self.stage, Stage::Ready { .. } | Stage::Probing { .. })
     }
 
-    /// Time has passed; `waits`: packets wait in the box, and completions are due; `in_flight`: something is.
+    /// Advances to now; `waits`: packets wait in the box, and completions are due; `in_flight`: something is in flight.
     pub(crate) fn expire(&mut self, now: Instant, waits: bool, in_flight: bool) {
         match self.stage {
             Stage::Idle if waits && now >= self.next => self.stage = Stage::Draining { since: now },
@@ -126,7 +126,7 @@ impl Lag {
         }
     }
 
-    /// A release of this number goes, which takes so much medium time; `is_due`: an acknowledgment is due to it.
+    /// Notes a release with its number and medium time; `is_due`: an acknowledgment is due.
     pub(crate) fn note_release(&mut self, now: Instant, number: u64, medium: Span, is_due: bool) {
         match &mut self.stage {
             Stage::Ready { own, .. } if is_due => {
@@ -146,7 +146,7 @@ impl Lag {
         }
     }
 
-    /// This release is complete; `behind_upload`: its station sends DATA.
+    /// Notes a completion; `behind_upload`: its station sends DATA.
     pub(crate) fn note_completion(&mut self, now: Instant, number: u64, behind_upload: bool) {
         if let Stage::Probing { first, since, own, .. } = self.stage
             && number >= first

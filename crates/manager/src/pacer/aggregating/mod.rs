@@ -1,12 +1,12 @@
-//! The default controller before access points that aggregate frames (802.11n and later): what may be released is
-//! decided by the medium time of what is in flight, in runs of one station.
+//! The default controller before access points that aggregate frames (802.11n and later): releases are limited by the medium time in
+//! flight, and go in runs of one station.
 //!
 //! - A turn of a station is a *run* of packets ([`runs`]), so that the access point has whole aggregates to send. A run that has
 //!   begun is finished; the next one begins when less is in flight than the target and what the path's lag needs.
-//! - What a release takes is measured by station, from the time between completions ([`costs`]). Shares, what is in flight and runs
-//!   are scaled by it. A reported rate is where that begins, and holds while the measured cost is within a factor of two.
+//! - The medium time of a release is measured by station, from the time between completions ([`costs`]). It scales shares, what is in
+//!   flight and runs. A reported rate is the initial value, and holds while the measured cost is within a factor of two.
 //! - The lag of the path is measured without a queue, by draining ([`lag`]).
-//! - Completions show which releases have left ([`super::in_flight`]): by flow, and by station for what nothing acknowledges.
+//! - Completions show which releases have left ([`super::in_flight`]): by flow, and by station for releases without acknowledgments.
 //!
 //! Without completions time advances the account, as in [`super::standing`], which is the controller before access points of
 //! 802.11a, b and g, and shares with this one the steps and trials of the speed where hardly anything is acknowledged.
@@ -36,31 +36,32 @@ use lag::Lag;
 use paced::Paced;
 use runs::{Evidence, RunLimit};
 
-/// Fewer packets than this may always be under way, however long they take: one is on the air, one is next.
+/// Packets always allowed in flight, however long they take: one is on the air, one is next.
 const LEAST_UNDER_WAY: u64 = 2;
-/// After this long without an answer due, the measured speed is forgotten.
+/// Time without an acknowledgment due after which the measured speed is forgotten.
 const UNANSWERED: Span = Span::from_secs(1);
-/// An answer that takes longer than this shows that the speed of a trial is too high.
+/// Latest acknowledgment during a trial: a later one shows that the tried speed is too high.
 const PROMPT: Span = Span::from_millis(50);
-/// The time to the next trial then.
+/// Time from a failed trial to the next.
 const TRY_AGAIN: Span = Span::from_secs(60);
-/// The fastest that is tried out, in parts of `UNIT`: 1 Mb/s where it is 512.
+/// Fastest speed of a trial, as slowness: 512 times the speed of the airtime model (512 Mb/s where that has 1 Mb/s).
 const FASTEST_TRIED: u64 = UNIT / 512;
-/// Completions add little if at most one part in so many of what has left was not already assumed by time.
+/// Completions add little if at most 1/`NEWS_PART` of the released packets was not already taken to have left by time.
 const NEWS_PART: u64 = 8;
-/// Others hardly use the medium where what is heard takes no more than one part in so many of what is released.
+/// Stations hardly use the medium if the airtime received from them is at most 1/`QUIET_PART` of the airtime released.
 const QUIET_PART: u64 = 8;
-/// Whether completions or time let packets go is judged over at least so long.
+/// Shortest interval over which it is judged whether completions or time let packets go.
 const WINDOW: Span = Span::from_millis(100);
-/// Bounds of the slowness: no medium is so much faster than assumed (1 Mb/s assumed, an aggregate at 500 Mb/s real), or slower.
+/// Bounds of the slowness: from 512 times as fast as the airtime model (1 Mb/s assumed, an aggregate at 500 Mb/s real) to 64 times as
+/// slow.
 const SLOWNESS: core::ops::RangeInclusive<u64> = UNIT / 512..=UNIT * 64;
 
-/// Where more of the completions than this, in thousandths, are of late stations, the access point is late, and they are not.
+/// Part of completions from late stations, in thousandths, above which the access point is late, and not they.
 const MOSTLY: u64 = 500;
-/// That part is one of about so many completions.
+/// Completions over which that part is averaged, as an exponential mean.
 const LATE_OF: u64 = 64;
 
-/// A rate that is said of a station is believed unless its cost is off by more than this factor.
+/// Factor by which a station's measured cost may differ from its reported rate before the rate is rejected.
 const CONTRADICTS: u64 = 2;
 
 #[derive(Clone, Debug)]
@@ -68,22 +69,22 @@ pub(crate) struct Aggregating {
     in_flight: InFlight,
     costs: Costs,
     lag: Lag,
-    /// What completions have shown of the access point.
+    /// Whether the access point aggregates, as completions show.
     evidence: Evidence,
-    /// The airtime of all releases by the airtime model, and when the newest one was.
+    /// Airtime of all releases by the model, and instant of the newest one.
     released: Span,
     released_at: Instant,
-    /// The newest release with an answer.
+    /// The newest acknowledged release.
     answered: Option<u64>,
-    /// When something was answered that was in flight.
+    /// When something in flight was last acknowledged.
     answered_at: Instant,
-    /// The believed airtime of all that have left, as far as answers show it; and of those that have left by time since.
+    /// Airtime of all that have left, by completions; and of those that have left by time since the last one.
     carried: Span,
     left_by_time: Load,
-    /// How much of what is in flight has left by time since the last answer, in medium time, and until when that is computed.
+    /// Medium time in flight that has left by time since the last completion, and the instant up to which this is computed.
     by_time: Span,
     reckoned: Instant,
-    /// When the WLAN was last heard, since when an answer has been due, and when one was due last.
+    /// When the WLAN was last heard; since when an acknowledgment has been due; when one was last due.
     heard: Instant,
     due_since: Option<Instant>,
     due_last: Instant,
@@ -91,38 +92,38 @@ pub(crate) struct Aggregating {
     trial: Trial,
     steps: SpeedSteps,
     probed: ProbedSpeed,
-    /// The airtime of what came from the WLAN, and that of all releases by then, since the last look at the speed.
+    /// Airtime received from the WLAN since the last tick, and `released` at that tick.
     heard_airtime: Span,
     looked_at: Span,
-    /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
+    /// Part of the medium, in thousandths, that unresponsive senders over their share use.
     flooded_permille: u64,
-    /// The part of the last completions, in thousandths, that were of stations that answer late.
+    /// Part of recent completions, in thousandths, from stations that acknowledge late.
     late_permille: u64,
 }
 
-/// A trial of a speed without reports or answers, while packets wait in the box.
+/// A trial of a higher speed, without reports or acknowledgments, while packets wait in the box.
 #[derive(Clone, Copy, Debug)]
 struct Trial {
-    /// The slowness before it; `None`: none is tried out.
+    /// The slowness before it; `None`: no trial is running.
     from: Option<u64>,
-    /// The first release since then that asked for an answer, and when.
+    /// The first release since its start with an acknowledgment due, and when it went.
     asked: Option<(u64, Instant)>,
-    /// The box had nothing to release at some time since the last look.
+    /// Whether the box had nothing to release at some time since the last tick.
     starved: bool,
     not_before: Instant,
 }
 
-/// A stretch of time in which it is judged whether completions or time let packets go.
+/// An interval in which it is judged whether completions or time let packets go.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     began: Instant,
-    /// What had left at its start.
+    /// Airtime that had left at its start.
     from: Span,
-    /// Of what has left since, the part that time had not moved the estimate past before.
+    /// Airtime completed since, without the part that had already left by time.
     news: Span,
-    /// What was released in it of protocols whose answers are not known.
+    /// Airtime released in it in protocols whose acknowledgments are not recognised.
     unanswerable: Span,
-    /// The box had nothing to release at some time, or waited for a signal.
+    /// Whether the box had nothing to release at some time, or waited for a completion.
     void: bool,
 }
 
@@ -156,7 +157,7 @@ impl Aggregating {
         }
     }
 
-    /// A packet goes to the access points; `of`: what is known of its station.
+    /// Releases a packet to the access points; `of`: the pacer's state of its station.
     pub(crate) fn release(&mut self, now: Instant, release: Release, mut of: Option<&mut Paced>) -> Mark {
         self.reckon(now);
         if self.in_flight.count() == 0 {
@@ -201,24 +202,24 @@ impl Aggregating {
             }
             let expected = self.outstanding();
             self.steps.note_release(now, number, expected);
-            // What was never answered long ago says nothing about now.
+            // An acknowledgment that has been due for very long says nothing about now.
             self.due_since = self.due_since.filter(|_| now.saturating_since(before) < LONG_AGO).or(Some(now));
         }
         Mark::new(number, due)
     }
 
-    /// It does not wait for the answer to this release any more, and for none to other releases of its flow until it is there.
+    /// Whether this release was given up; other releases of its flow are then not waited for until it completes.
     pub(crate) fn is_given_up(&self, mark: Mark) -> bool {
         self.in_flight.is_given_up(mark.number())
     }
 
-    /// The newest release, of this airtime by the airtime model, is of a protocol whose answers are not known.
+    /// Notes that the newest release, of this airtime by the model, is of a protocol whose acknowledgments are not recognised.
     pub(crate) fn note_unanswerable(&mut self, airtime: Span) {
         self.window.unanswerable += airtime;
     }
 
-    /// The box begins to hold packets. What the bridge has carried before and nothing has completed stays in the account: it
-    /// stands in the access point, or later completions will show that the access point has dropped it.
+    /// The box begins to hold packets. Releases of the bridge that are not completed stay in the account: they are in the access point, or
+    /// later completions will show that it has dropped them.
     pub(crate) fn begin(&mut self, now: Instant) {
         (self.by_time, self.window.void) = (Span::ZERO, true);
         self.costs.starve();
@@ -227,10 +228,10 @@ impl Aggregating {
         self.left(dropped);
     }
 
-    /// What the bridge carried is part of the account here.
+    /// Releases of the bridge are part of this account anyway.
     pub(crate) const fn note_older_packet(&mut self, _now: Instant) {}
 
-    /// A release of a station was acknowledged.
+    /// Handles the acknowledgment of a release to a station.
     pub(crate) fn answer(&mut self, now: Instant, mark: Mark, station: StationId, of: &mut Paced) {
         self.reckon(now);
         let is_late = self.is_late(now, mark, of);
@@ -250,7 +251,7 @@ impl Aggregating {
         let left = core::mem::take(&mut self.left_by_time);
         self.carried += cleared.believed + left.believed;
         self.window.news += self.news(cleared);
-        // What time has let go shows how fast that was, and not the medium.
+        // What time has let go measures the assumed speed, and not the medium.
         if !is_late && left.believed <= cleared.believed * NEWS_PART {
             let own = Load { medium: self.medium(own.believed, of), ..own };
             of.shown.begin(own);
@@ -269,16 +270,16 @@ impl Aggregating {
             let slowness = self.steps.note_answer(now, newest, before);
             self.set_slowness(before, slowness);
         }
-        // This is the best that is known: had more left the access point long ago, it would have been answered.
+        // This is the best evidence: had more left the access point long ago, it would have been acknowledged.
         self.by_time = Span::ZERO;
         (self.answered, self.answered_at) = (Some(newest), now);
         self.due_since = (self.in_flight.due() > 0).then_some(now);
-        // It was prompt: the next one judges anew.
+        // It was prompt: the next one is judged anew.
         self.trial.asked = self.trial.asked.filter(|(number, _)| *number > newest);
         self.measure(now);
     }
 
-    /// Whether a station answers late, as this completion shows.
+    /// Whether this completion shows that the station acknowledges late.
     fn is_late(&mut self, now: Instant, mark: Mark, of: &mut Paced) -> bool {
         if let Some(timed) = of.lateness.timed(mark.number()) {
             let turns = of.lateness.note_completion(now, self.in_flight.was_overtaken(timed));
@@ -293,7 +294,7 @@ impl Aggregating {
         is_late && self.late_permille < MOSTLY
     }
 
-    /// DATA of a station came from the WLAN, of this airtime: the medium has carried it since the last completion.
+    /// Notes DATA of a station from the WLAN, of this airtime: the medium has carried them since the last completion.
     pub(crate) fn note_data(&mut self, now: Instant, airtime: Span, station: StationId, of: &Paced) {
         let medium = self.medium(airtime, of);
         let load = Load { believed: airtime, medium, shown: of.shown.of(airtime).unwrap_or(medium) };
@@ -302,13 +303,13 @@ impl Aggregating {
         self.window.news += airtime;
     }
 
-    /// The believed airtime of what a completion has shown to have left and time had not let go before.
+    /// Airtime that a completion shows to have left and that had not left by time before.
     fn news(&self, cleared: Load) -> Span {
         let new = cleared.medium.saturating_sub(self.by_time).as_nanos();
         cleared.believed.mul_div(new, cleared.medium.as_nanos().max(1))
     }
 
-    /// Of what is in flight this much is taken to have left without an answer.
+    /// Notes that this much of what is in flight has left without a completion.
     fn left(&mut self, load: Load) {
         self.left_by_time += load;
         self.by_time = self.by_time.saturating_sub(load.medium);
@@ -320,7 +321,7 @@ impl Aggregating {
         }
     }
 
-    /// A station has answered a probe: all that was released before it has left, too.
+    /// A station has replied to a probe: all earlier releases have left, too.
     pub(crate) fn answer_probe(&mut self, now: Instant, mark: Mark, waited: Waited) {
         self.reckon(now);
         let cleared = self.in_flight.complete_all(mark.number());
@@ -341,17 +342,17 @@ impl Aggregating {
         self.window.void = true;
     }
 
-    /// Answers to probes have made the medium look faster than any queue has shown.
+    /// Whether replies to probes have raised the speed above what any queue has confirmed.
     pub(crate) fn is_speed_unproven(&self) -> bool {
         self.probed.is_unproven(self.costs.slowness())
     }
 
-    /// The box keeps all back, so that a probe finds no queue.
+    /// The box releases nothing, so that a probe finds no queue.
     pub(crate) fn pause(&mut self, now: Instant) {
         self.probed.pause(now);
     }
 
-    /// Answers to probes are not believed any more.
+    /// Replies to probes are no longer trusted.
     pub(crate) fn disbelieve_probes(&mut self) {
         let before = self.costs.slowness();
         let slowness = self.probed.give_up(before);
@@ -365,7 +366,7 @@ impl Aggregating {
         self.heard_airtime += airtime;
     }
 
-    /// The box has nothing to release, or keeps it back.
+    /// The box has nothing to release, or releases nothing on purpose.
     pub(crate) fn starve(&mut self) {
         self.costs.starve();
         self.probed.starve();
@@ -373,27 +374,28 @@ impl Aggregating {
         self.trial.starved = true;
     }
 
-    /// When the next packet may be released, if nothing is heard until then. It may when less stands than the target and as
-    /// much again as it takes itself: behind a long one the answer to the one before comes late.
+    /// When the next packet may be released, if nothing is received until then: when less is in flight than the target and the packet's
+    /// own medium time, since behind a long packet the acknowledgment of the one before comes late.
     pub(crate) fn ready_at(&self, allowance: Allowance, next: Next) -> Instant {
         let soon = self.reckoned.saturating_add(ROUNDING);
         if let Some(until) = self.lag.holds_until(self.is_awaited()) {
             return until.max(soon);
         }
-        // A run that has begun is finished: what it lacks would go in another access.
+        // A run that has begun is finished, since its rest would need another access.
         if next.in_run || self.lag.is_probing() {
             return self.reckoned;
         }
-        // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
+        // Beside a flood less of the medium is available, but a packet has to be next when the access point's turn comes.
         let lag = self.lag.allowed().max(self.probed.lag(self.reckoned));
         let most = allowance.most(lag, self.flooded_permille) + next.own;
-        // Beside a flood what was overtaken waits for its station's turn on the medium, which takes long.
+        // Beside a flood, overtaken releases wait long for their station's turn on the medium.
         let under_way = match self.flooded_permille {
             0 => self.under_way(),
             _ => self.under_way().saturating_sub(self.in_flight.passed()),
         };
-        // While the access point sends frames to groups, which are no run, it is to have one. Beside 3 Mb/s of multicast a station gets
-        // 77 % of what it has without the box if all of them count, 95 % if half do; none: 12 instead of 10 ms in the access point.
+        // While the access point sends frames to groups, which are no run, it should have a run ready. Beside 3 Mb/s of multicast a
+        // station gets 77 % of its throughput without the box if all group frames count, 95 % if half do; if none do, packets stay 12
+        // instead of 10 ms in the access point.
         let outstanding = self.outstanding().saturating_sub(self.in_flight.to_groups() / 2);
         if under_way < LEAST_UNDER_WAY || outstanding < most {
             return self.reckoned;
@@ -403,17 +405,17 @@ impl Aggregating {
         self.stages().moved_by(self.reckoned, over).min(given_up.max(soon))
     }
 
-    /// Something is in flight that is still to come: it is not overtaken.
+    /// Whether something in flight was not overtaken, and so is still to come.
     fn is_awaited(&self) -> bool {
         self.under_way() > self.in_flight.passed()
     }
 
-    /// How long a run may be now.
+    /// The present limit of a run.
     pub(crate) fn run_limit(&self, now: Instant, full: RunLimit) -> RunLimit {
         self.evidence.limit(now, full)
     }
 
-    /// A station has come to the domain.
+    /// A station has joined the domain.
     pub(crate) fn note_new_station(&mut self) {
         self.evidence.note_new_station();
     }
@@ -423,35 +425,35 @@ impl Aggregating {
         self.medium(airtime, of)
     }
 
-    /// Medium time in parts of what is charged: `(numerator, denominator)`.
+    /// Medium time relative to charged airtime: `(numerator, denominator)`.
     pub(crate) fn sparse_pace(&self) -> (u64, u64) {
         self.costs.pace()
     }
 
-    /// Medium time of a packet of which this airtime is believed, to a station.
+    /// Medium time of a packet of this airtime to a station.
     pub(crate) fn medium(&self, airtime: Span, of: &Paced) -> Span {
         let (numerator, denominator) = self.ratio(of);
         self.costs.mean(airtime).mul_div(numerator, denominator)
     }
 
-    /// The same, as it is shown.
+    /// The same, as shown in reports.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
-        // A reported rate that is right is more exact.
+        // A correct reported rate is more exact.
         let is_as_said = of.has_rate && self.evidence.tells_costs() && self.ratio(of) == (1, 1);
         of.shown.of(airtime).filter(|_| !is_as_said).unwrap_or_else(|| self.medium(airtime, of))
     }
 
-    /// Medium time, as it is without the accesses of others in between.
+    /// Medium time without the accesses of others in between.
     pub(crate) fn undisturbed(&self, medium: Span) -> Span {
         self.costs.undisturbed(medium)
     }
 
-    /// What was learned of some station since it was last asked for.
+    /// News of some station's cost, not taken before.
     pub(crate) fn take_learned(&mut self) -> Option<(StationId, Learned)> {
         self.costs.take_learned()
     }
 
-    /// The cost of a station beside the mean one: `(numerator, denominator)`.
+    /// The cost of a station relative to the mean: `(numerator, denominator)`.
     pub(crate) fn ratio(&self, of: &Paced) -> (u64, u64) {
         if !self.evidence.tells_costs() {
             return (1, 1);
@@ -461,9 +463,8 @@ impl Aggregating {
         if of.has_rate && is_as_said { (1, 1) } else { (measured, unit) }
     }
 
-    /// To be called from time to time: where no answer has been due for long, what was learned of the medium's speed
-    /// is forgotten bit by bit, toward this one. Where it may be faster than that, as far as rates are said, a higher
-    /// one is tried out as long as something waits.
+    /// Periodically: if no acknowledgment has been due for long, moves the measured speed toward the usual one. If known rates allow a
+    /// higher speed, and packets wait, tries one instead.
     pub(crate) fn forget_speed(&mut self, now: Instant, usual: Ratio, said: RatesSaid) {
         self.reckon(now);
         let starved = core::mem::take(&mut self.trial.starved);
@@ -474,7 +475,8 @@ impl Aggregating {
         self.steps.forget();
         let usual = Span::from_nanos(UNIT).mul_div(usual.denominator, usual.numerator).as_nanos();
         let in_use = now.saturating_since(self.released_at) < UNANSWERED;
-        // Where stations send, uploads say, what waits here may be their ACKs, and the medium is not ours alone.
+        // Where stations send, for instance uploads, the waiting packets may be their ACKs, and the box does not have the medium for
+        // itself.
         let is_silent = now.saturating_since(self.heard) >= UNANSWERED;
         let fastest = match said {
             RatesSaid::All => None,
@@ -494,13 +496,13 @@ impl Aggregating {
         }
     }
 
-    /// Whether what was heard since the last look took little of the medium beside what was released.
+    /// Whether airtime received since the last tick was little relative to airtime released.
     fn look_who_is_heard(&mut self) -> bool {
         let released = self.released - core::mem::replace(&mut self.looked_at, self.released);
         core::mem::take(&mut self.heard_airtime) * QUIET_PART <= released
     }
 
-    /// Ends a trial that an answer has been due to for too long.
+    /// Ends a trial whose acknowledgment has been due for too long.
     fn judge_trial(&mut self, now: Instant) {
         let is_late = self.trial.asked.is_some_and(|(_, asked)| now.saturating_since(asked) > PROMPT);
         if let Some(before) = self.trial.from.filter(|_| is_late) {
@@ -509,35 +511,35 @@ impl Aggregating {
         }
     }
 
-    /// Those who take more than their share and cannot be held back used so much of the medium in an interval, and
-    /// all others at most so much; both in believed airtime.
+    /// Notes the airtime that unresponsive senders over their share used in an interval, and the most that all others used; both by the
+    /// airtime model.
     pub(crate) fn note_flood(&mut self, flood: Span, others: Span) {
         let all = (flood + others).as_nanos().max(1);
         self.flooded_permille = Span::from_nanos(1_000).mul_div(flood.as_nanos(), all).as_nanos().min(999);
     }
 
-    /// The medium's speed, relative to the believed airtime.
+    /// The medium's speed, relative to the airtime model.
     pub(crate) fn speed(&self) -> Ratio {
         let (took, believed) = self.costs.pace();
         Ratio { numerator: believed, denominator: took }
     }
 
-    /// The access points' backlog, in the time that the medium takes for it.
+    /// The access points' backlog, as medium time.
     pub(crate) fn backlog(&self) -> Span {
         self.outstanding().saturating_sub(self.lag())
     }
 
-    /// What has to be in flight beyond the target since the path delays, as far as that is known, in medium time.
+    /// The lag: medium time that has to be in flight beyond the target, as far as it is known.
     pub(crate) fn lag(&self) -> Span {
         self.lag.get().unwrap_or(Span::ZERO).max(self.probed.lag(self.reckoned))
     }
 
-    /// Probes show how far the queue has come, and not the traffic.
+    /// Whether probes, and not the traffic, show completions.
     pub(crate) fn uses_probes(&self) -> bool {
         self.probed.is_in_use()
     }
 
-    /// Backlog of the access points and what the path has under way, as medium time.
+    /// Medium time in flight: the access points' backlog, and what the path has under way.
     fn outstanding(&self) -> Span {
         self.in_flight.medium().saturating_sub(self.by_time)
     }
@@ -552,7 +554,7 @@ impl Aggregating {
         self.in_flight.next()
     }
 
-    /// The last release of each station that an acknowledgment is due to.
+    /// The last release of each station with an acknowledgment due.
     pub(crate) fn awaited(&self) -> BTreeMap<StationId, u64> {
         self.in_flight.awaited()
     }
@@ -566,11 +568,11 @@ impl Aggregating {
         }
         self.judge_trial(now);
         if now > self.reckoned && self.in_flight.count() > 0 {
-            // Without a signal it is the box that the medium waits for.
+            // If nothing is received, it is the box that the medium waits for.
             let stages = self.stages();
             self.window.void |= stages.is_lost(now);
             self.by_time = (self.by_time + stages.progress(self.reckoned, now)).min(self.in_flight.medium());
-            // Between probes it stays in the account, since the next answer may show that less has left.
+            // Between probes it stays in the account, since the next reply may show that less has left.
             let mut left = self.in_flight.expire(now);
             if !self.probed.is_in_use() {
                 left += self.in_flight.serve(self.by_time);
@@ -580,7 +582,7 @@ impl Aggregating {
         self.reckoned = self.reckoned.max(now);
     }
 
-    /// At which part of the medium's speed time moves the estimate.
+    /// The parts of the medium's speed by which time moves the estimate.
     fn stages(&self) -> Stages {
         Stages::of(Heard {
             is_probed: self.probed.is_in_use(),
@@ -592,7 +594,7 @@ impl Aggregating {
         })
     }
 
-    /// An answer has come: ends a window that is long enough.
+    /// After a completion: ends a window that is long enough.
     fn measure(&mut self, now: Instant) {
         let Window { began, from, news, unanswerable, void } = self.window;
         let took = now.saturating_since(began);
@@ -600,7 +602,7 @@ impl Aggregating {
             return;
         }
         let progress = self.carried.saturating_sub(from);
-        // Where most of it could have been answered, answers that are late or lost are the reason.
+        // If most of it could have been acknowledged, late or lost acknowledgments are the reason.
         if !void && progress > Span::ZERO && self.flooded_permille == 0 {
             if news * NEWS_PART < progress && unanswerable * 2 >= progress {
                 let before = self.costs.slowness();

@@ -4,62 +4,63 @@
 //! packets as an access can take. So a turn of a station is a *run* of packets (see `queues`), up to a medium time and a
 //! number of frames.
 //!
-//! Where the access point does not aggregate, a run only makes others wait, and is one packet. Whether it does shows in
-//! completions: those of packets of one access come together. A path that delivers answers in batches makes packets of several
-//! accesses look like one, but it does not end its batches where runs end: then nothing is concluded.
+//! Where the access point does not aggregate, a longer run only makes others wait, and a run is one packet. Completions show whether it
+//! does: those of packets in one access come together. A path that delivers acknowledgments in batches makes packets of several accesses
+//! look like one, but its batches do not end where runs end: then nothing is concluded.
 //!
 //! Runs of one packet can never show that the access point aggregates. So longer ones are tried again from time to time.
 
 use evenair_units::{Instant, Span};
 
-/// How long a run may be.
+/// The limit of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RunLimit {
-    /// Medium time.
+    /// Medium time, at most.
     pub(crate) time: Span,
     pub(crate) frames: u32,
 }
 
 impl RunLimit {
-    /// One packet.
+    /// Runs of one packet.
     pub(crate) const SINGLE: Self = Self { time: Span::ZERO, frames: 1 };
 }
 
-/// Completions that are no further apart than this came in one access.
+/// Completions at most this far apart came in one access.
 const ACCESS: Span = Span::from_micros(300);
-/// Only runs of so many packets count.
+/// Shortest run, in packets, that counts.
 const PACKETS: u32 = 6;
-/// It is judged by so many runs, at first and when it is tried again.
+/// Runs by which the access point is judged: at first, and when longer runs are tried again.
 const RUNS: (u32, u32) = (50, 10);
-/// With fewer packets in an access, in tenths, the access point does not aggregate: a delayed acknowledgment completes two.
+/// Mean packets in an access, in tenths, from which on the access point aggregates. A delayed acknowledgment completes two packets, so
+/// that two do not show it.
 const AGGREGATES: u32 = 25;
-/// Where more than one in so many runs ends within a batch of answers, the path delivers in batches.
+/// The path delivers in batches if more than 1/`JOINED` of the runs begin together with the end of the one before.
 const JOINED: u32 = 5;
-/// Until longer runs are tried again.
+/// Time until longer runs are tried again.
 const AGAIN: Span = Span::from_secs(60);
 
-/// What is known of the access point.
+/// Conclusion about the access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Aggregates,
     /// Longer runs are being tried.
     Trying,
-    /// It sends single frames. Longer runs are tried again from then on.
+    /// It sends single frames; longer runs are tried again at this instant.
     Single(Instant),
 }
 
-/// What completions have shown of the access point.
+/// Evidence from completions whether the access point aggregates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
     state: State,
-    /// The run that is being completed, and when it last was.
+    /// The run that is being completed, and its last completion.
     train: Option<u64>,
     at: Instant,
     packets: u32,
     accesses: u32,
-    /// It began together with the end of the one before.
+    /// Whether it began together with the end of the run before.
     is_joined: bool,
-    /// Of the runs that count: their number, packets, accesses, and those that were joined.
+    /// Of the runs that count: their number, packets, accesses, and how many were joined to the one before.
     runs: u32,
     all_packets: u32,
     all_accesses: u32,
@@ -67,7 +68,7 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
-    /// The standard is one with aggregation, so that it is believed until completions show otherwise.
+    /// A standard with aggregation: assumes aggregates until completions show otherwise.
     pub(crate) const fn new() -> Self {
         Self::of(State::Aggregates)
     }
@@ -87,7 +88,7 @@ impl Evidence {
         }
     }
 
-    /// A run may be as long as this now, where `full` is the configured limit.
+    /// The present limit of a run; `full`: the configured limit.
     pub(crate) fn limit(&self, now: Instant, full: RunLimit) -> RunLimit {
         match self.state {
             State::Single(until) if now < until => RunLimit::SINGLE,
@@ -95,19 +96,19 @@ impl Evidence {
         }
     }
 
-    /// Completions come run by run, so that they show what each station costs.
+    /// Whether completions come run by run, so that they show the cost of each station.
     pub(crate) fn tells_costs(&self) -> bool {
         self.state == State::Aggregates
     }
 
-    /// A station is new in the domain: it may be at an access point that aggregates.
+    /// A new station may be at an access point that aggregates.
     pub(crate) const fn note_new_station(&mut self) {
         if let State::Single(_) = self.state {
             *self = Self::of(State::Trying);
         }
     }
 
-    /// So many packets of this run were completed.
+    /// Notes that this many packets of a run were completed.
     pub(crate) fn note_completion(&mut self, now: Instant, train: u64, packets: u32) {
         let is_together = now.saturating_since(self.at) <= ACCESS;
         if self.train != Some(train) {
@@ -147,8 +148,8 @@ mod tests {
 
     const FULL: RunLimit = RunLimit { time: Span::from_millis(4), frames: 64 };
 
-    /// Runs of twelve packets, of which so many come in one access, in batches of the path of so many microseconds. Whether a run
-    /// is one packet then.
+    /// Runs of twelve packets, `per_access` of them in one access, on a path that delivers in batches of `batch` microseconds. Returns
+    /// whether runs are then single packets.
     fn is_single(per_access: u32, batch: u64) -> bool {
         let (mut evidence, mut air) = (Evidence::new(), 0);
         for train in 0..60 {
@@ -162,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_seen_whether_the_access_point_aggregates() {
+    fn completions_show_whether_the_access_point_aggregates() {
         assert!(is_single(1, 0) && is_single(2, 0), "single frames, with and without delayed acknowledgments");
         assert!(!is_single(6, 0) && !is_single(12, 0));
     }
 
     #[test]
-    fn batches_of_the_path_are_no_accesses_and_nothing_follows_from_them() {
+    fn from_batches_of_the_path_nothing_is_concluded() {
         assert!(!is_single(1, 5_000), "not known");
         assert!(!is_single(6, 5_000));
     }

@@ -16,7 +16,7 @@ fn is_ready(account: &mut Aggregating, now: Instant) -> bool {
     account.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: false }) <= now
 }
 
-/// On a path that was seen to have no lag.
+/// An account of a path whose lag was measured as zero.
 fn prompt() -> Aggregating {
     let mut lag = Lag::new(at(0));
     lag.expire(at(300_000), true, true);
@@ -26,7 +26,7 @@ fn prompt() -> Aggregating {
     Aggregating { lag, ..Aggregating::new(Mark::first(DomainId::DEFAULT), at(0)) }
 }
 
-/// Releases a packet of the only station.
+/// Releases a packet to the only station.
 fn release(account: &mut Aggregating, now: Instant, due: bool, previous: Option<Mark>) -> Mark {
     let packet = Release {
         unanswerable: false,
@@ -45,17 +45,17 @@ fn answer(account: &mut Aggregating, now: Instant, mark: Mark) {
     account.answer(now, mark, STATION, &mut Paced::default());
 }
 
-/// In thousandths.
+/// The slowness, in thousandths.
 fn slowness(account: &Aggregating) -> u64 {
     let speed = account.speed();
     speed.denominator * 1_000 / speed.numerator
 }
 
-/// Releases all that may be released now.
+/// Releases all packets that may be released now.
 fn fill(account: &mut Aggregating, now: Instant, asks: bool) -> VecDeque<Mark> {
     let mut marks = VecDeque::new();
     while is_ready(account, now) {
-        // They are of one flow.
+        // All are of one flow.
         let previous = Mark::new(account.in_flight.next() - 1, asks);
         marks.push_back(release(account, now, asks, Some(previous)));
     }
@@ -63,13 +63,13 @@ fn fill(account: &mut Aggregating, now: Instant, asks: bool) -> VecDeque<Mark> {
 }
 
 #[test]
-fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
+fn the_target_is_in_flight_and_an_acknowledgment_makes_room() {
     let mut account = prompt();
     let marks = fill(&mut account, at(0), true);
     assert_eq!(marks.len(), 3, "6 ms stand; with two, 4 ms are less than 3 + 2");
     answer(&mut account, at(2_000), marks[0]);
     assert_eq!(fill(&mut account, at(2_000), true).len(), 1);
-    // All three have left when the third is answered, whatever became of the second.
+    // All three have left when the third is acknowledged, whatever became of the second.
     answer(&mut account, at(4_000), marks[2]);
     assert_eq!(fill(&mut account, at(4_000), true).len(), 2);
     answer(&mut account, at(4_500), marks[1]);
@@ -77,7 +77,7 @@ fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
 }
 
 #[test]
-fn beside_a_flood_as_much_stands_as_without() {
+fn beside_a_flood_the_same_is_in_flight() {
     let mut account = prompt();
     account.note_flood(Span::from_micros(1_000), Span::from_micros(1_000));
     let marks = fill(&mut account, at(0), true);
@@ -87,17 +87,17 @@ fn beside_a_flood_as_much_stands_as_without() {
 }
 
 #[test]
-fn what_nobody_answers_leaves_by_time() {
+fn unacknowledged_packets_leave_by_time() {
     let mut account = prompt();
     let mut released = 0;
     for us in (0..1_000_000).step_by(100) {
         released += fill(&mut account, at(us), false).len();
     }
-    // Nine tenths of the 500 that a second has room for.
+    // Nine tenths of the 500 packets that a second has room for.
     assert!((445..=460).contains(&released), "{released}");
 }
 
-/// Releases for these seconds all that may be, of which nothing is answered; how many.
+/// Releases all that may be released in these seconds, with no acknowledgments; returns how many packets.
 fn unanswered(account: &mut Aggregating, seconds: core::ops::Range<u64>, said: RatesSaid) -> usize {
     let mut released = 0;
     for us in (seconds.start * 1_000_000..seconds.end * 1_000_000).step_by(100) {
@@ -110,13 +110,13 @@ fn unanswered(account: &mut Aggregating, seconds: core::ops::Range<u64>, said: R
 }
 
 #[test]
-fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
+fn a_higher_speed_is_tried_while_packets_wait_and_rates_are_unreported() {
     let mut account = prompt();
     assert!(unanswered(&mut account, 0..5, RatesSaid::All) < 2_300, "it is said: 450 in a second");
     let mut account = prompt();
     unanswered(&mut account, 0..5, RatesSaid::NotAll);
     assert!(unanswered(&mut account, 5..6, RatesSaid::NotAll) > 10_000, "nothing says that it is slow");
-    // Now there is room for all that comes, and it stays so while something comes, and not for longer.
+    // Now there is room for all arrivals, as long as some come, and no longer.
     let found = account.speed();
     for second in 6..9 {
         release(&mut account, at(second * 1_000_000), false, None);
@@ -131,7 +131,7 @@ fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
 }
 
 #[test]
-fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
+fn a_late_acknowledgment_ends_the_trial_and_a_prompt_one_does_not() {
     let mut account = prompt();
     unanswered(&mut account, 0..5, RatesSaid::NotAll);
     let tried = account.speed();
@@ -147,7 +147,7 @@ fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
 }
 
 #[test]
-fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
+fn releases_nearly_stop_when_nothing_is_heard_and_resume_at_once() {
     let mut account = prompt();
     let mut in_second = |from: u64, heard: bool| {
         let mut released = 0;
@@ -159,7 +159,7 @@ fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
         }
         released
     };
-    // Others are heard, and only the answers are missing: the access point lives.
+    // Other packets are heard, and only acknowledgments are missing: the access point works.
     assert!(in_second(0, true) > 400);
     let (first, second) = (in_second(1, false), in_second(2, false));
     assert!((100..160).contains(&first), "{first}: a quarter");
@@ -168,7 +168,7 @@ fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
 }
 
 #[test]
-fn its_deadline_is_when_it_is_ready() {
+fn the_deadline_is_the_instant_at_which_a_packet_may_go() {
     for asks in [false, true] {
         let mut account = prompt();
         fill(&mut account, at(0), asks);
@@ -200,7 +200,7 @@ fn the_speed_of_the_medium_is_learned() {
 }
 
 #[test]
-fn a_fixed_limit_is_all_that_may_be_in_flight_whatever_the_lag() {
+fn a_fixed_limit_bounds_all_in_flight_whatever_the_lag() {
     for (limit_ms, packets) in [(1, 2), (9, 6), (20, 11)] {
         let mut account = Aggregating::new(Mark::first(DomainId::DEFAULT), at(0));
         let next = Next { own: EACH, in_run: false };
@@ -219,8 +219,8 @@ fn a_run_that_has_begun_is_finished() {
     assert_eq!(account.ready_at(Allowance::Target(TARGET), Next { own: EACH, in_run: true }), at(0));
 }
 
-/// An access point that serves each packet in [`EACH`], and completions that come so much later. How many it has served in a
-/// second between the fifth and the twentieth, and the lag that was seen.
+/// An access point that serves each packet in [`EACH`], with completions that come later by `lag`. Returns the packets served in a second,
+/// between the fifth and the twentieth, and the measured lag.
 fn behind(lag: Span) -> (u64, Span) {
     let mut account = Aggregating::new(Mark::first(DomainId::DEFAULT), at(0));
     let mut paced = Paced::default();
@@ -261,7 +261,7 @@ fn the_lag_is_in_flight_beside_the_target() {
     for lag in [Span::from_micros(500), Span::from_millis(5), Span::from_millis(20), Span::from_millis(40)] {
         let (served, seen) = behind(lag);
         assert!(served >= 480, "{served} of 500 in a second with {lag:?}");
-        // Less by the second of the two packets, which has not left when the first one completes.
+        // Less by the second of the two packets, which is still in the access point when the first one completes.
         let near = EACH + Span::from_micros(100);
         assert!(seen <= lag + near && seen + near >= lag, "{seen:?} of {lag:?}");
     }

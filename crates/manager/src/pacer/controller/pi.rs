@@ -1,5 +1,5 @@
-//! `pi`: the service rate follows the time that packets wait in the access points. What it does to C, and why, is decided in
-//! [`crate::pacer::load`]; this is where C moves, between a floor and what no medium carries.
+//! `pi`: the service rate follows the time that packets wait in the access points. [`crate::pacer::load`] has the law and its reasons;
+//! here C moves between a floor and a bound that no medium exceeds.
 
 use alloc::boxed::Box;
 
@@ -10,9 +10,9 @@ use crate::config::error::{ConfigError, not_long};
 use crate::pacer::load::{Shaper, Step};
 use crate::pacer::rate::Rates;
 
-/// C at the start, and where nothing tells what the load does, of C*.
+/// Part of C*, in thousandths, at which C starts, and to which it goes where no acknowledgment is due.
 const BLIND_PERMILLE: u64 = 900;
-/// No medium carries more than so many times what the rates that are believed say (1 Mb/s where it is 54).
+/// Bound of C in multiples of C*: no medium carries more relative to its known rates (1 Mb/s known, 54 real).
 const MOST_CAPACITIES: u64 = 64;
 
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +78,7 @@ impl Law for PiLaw {
     }
 }
 
-/// As near to this rate as C may be.
+/// The nearest rate that C may have.
 fn within(rates: Rates, rate: BitRate) -> BitRate {
     rate.max(rates.floor()).min(rates.capacity.mul_div(MOST_CAPACITIES, 1))
 }

@@ -20,7 +20,7 @@ use super::law::{Law, Seen, Settings};
 use crate::config::error::{ConfigError, not_high, not_long};
 use crate::pacer::rate::{Charge, Rates};
 
-/// An interval is evaluated if pauses make up at most this part of it.
+/// Largest part of an interval that may be pauses, as a divisor, for it to be evaluated.
 const IDLE_PART: u64 = 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn climbs_to_the_capacity_and_no_further() {
+    fn c_climbs_to_the_capacity_and_no_further() {
         let mut paced = Paced::published(Charge::Airtime, mbps(4_890));
         assert_eq!(paced.rate(), mbps(4_401));
         paced.tick(980, 0, 0);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn falls_when_the_wlan_does_not_keep_up_and_never_to_zero() {
+    fn c_falls_when_the_wlan_does_not_keep_up_and_never_to_zero() {
         let mut paced = Paced::published(Charge::Bits, mbps(4_890));
         paced.tick(940, 0, 0);
         assert_eq!(paced.rate(), mbps(4_301));
@@ -157,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_paid_for_other_traffic_does_not_count_against_tcp() {
+    fn payments_for_other_traffic_do_not_count_against_tcp() {
         let mut paced = Paced::published(Charge::Airtime, mbps(4_890));
         paced.tick(600, 0, 390);
         assert_eq!(paced.rate(), mbps(4_501));
     }
 
     #[test]
-    fn another_population() {
+    fn c_follows_another_set_of_stations() {
         let mut air = Paced::published(Charge::Airtime, mbps(4_000));
         air.set_capacity(mbps(2_000));
         assert_eq!(air.rate(), mbps(1_800), "the share of medium time stays");

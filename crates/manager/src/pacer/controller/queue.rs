@@ -34,7 +34,7 @@ impl Law for Queue {
         rates.capacity
     }
 
-    /// C is the medium's own speed, and was measured as a part of C*.
+    /// C is measured as the medium's own speed relative to C*, so it moves with C*.
     fn at_capacity(&self, rates: Rates, before: BitRate) -> BitRate {
         rates.rate.mul_div(rates.capacity.as_bps(), before.as_bps())
     }

@@ -1,18 +1,18 @@
-//! What a contention domain has carried, as the harm guard counts it.
+//! The throughput of a contention domain, as the harm guard counts it.
 //!
-//! Bytes count once it is certain that they have crossed the medium, or once their receiver says so:
+//! Bytes count once they have certainly crossed the medium, or once their receiver acknowledges them:
 //!
 //! - everything that came from a station;
 //! - TCP toward a station when the station's cumulative ACK covers it, up to what was sent past the box;
 //! - other protocols toward a station when the station replies in the same flow ([`crate::flows::datagrams::Unconfirmed`]).
 //!
-//! A station may lie: it can acknowledge what it has not received. So the sum is counted twice. Of the second one a
-//! station is at most as much as all others together, or all of it where it is alone; so one liar at most doubles what
-//! the others show. Of the first one it is what it says. Neither is above what the standard carries at its highest
-//! rate. The guard compares both, and finds less or more only where both are ([`Carried::is_below`],
-//! [`Carried::reaches`]): the second is not raised by a liar, the first does not fall when one of two stations stops.
+//! A station may lie: it can acknowledge DATA that it has not received. So there are two sums. The first takes each
+//! station's word. The second counts a station at most as much as all others together, or in full if it is alone; so a
+//! single liar at most doubles what the others show. Neither exceeds what the standard carries at its highest rate. The
+//! guard compares both, and finds less or more only if both agree ([`Carried::is_below`], [`Carried::reaches`]): a liar
+//! does not raise the second, and the first does not fall when one of two stations stops.
 //!
-//! What frames to groups take of the medium is set apart ([`Carried::without_groups`]).
+//! The medium time of frames to groups is taken out ([`Carried::without_groups`]).
 //!
 //! Not here: stations that lie together.
 
@@ -25,18 +25,18 @@ use crate::pacer::standing::Ratio;
 pub(crate) struct Confirmed {
     /// All stations.
     total: u64,
-    /// The station with most.
+    /// The station with the most bits.
     most: u64,
 }
 
 impl Confirmed {
-    /// One more station has confirmed so many bits.
+    /// Adds a station's confirmed bits.
     pub(crate) fn add(&mut self, bits: u64) {
         self.total = self.total.saturating_add(bits);
         self.most = self.most.max(bits);
     }
 
-    /// As a rate over the interval, not above what the standard carries.
+    /// As a rate over the interval, at most what the standard carries.
     pub(crate) fn over(self, interval: Span, capacity: BitRate) -> Carried {
         let others = self.total - self.most;
         let fair = if others == 0 { self.total } else { self.total.min(others.saturating_mul(2)) };
@@ -45,16 +45,16 @@ impl Confirmed {
     }
 }
 
-/// What is carried, in b/s.
+/// Throughput, in b/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Carried {
-    /// By what each station says.
+    /// Sum of what each station has confirmed.
     pub(crate) all: u64,
-    /// With each station at most as much as all others together.
+    /// The same with each station at most as much as all others together.
     pub(crate) fair: u64,
 }
 
-/// The part of an interval that frames to groups have left to others. They are believed to take two thirds at most.
+/// The part of an interval that frames to groups leave to other traffic; they are taken to use at most two thirds.
 pub(crate) fn left_by_groups(to_groups: Span, interval: Span) -> Ratio {
     let left = interval.saturating_sub(to_groups).max(interval / 3);
     Ratio { numerator: left.as_nanos().max(1), denominator: interval.as_nanos().max(1) }
@@ -67,24 +67,24 @@ impl Carried {
         self.all == 0
     }
 
-    /// What would be carried if frames to groups had not left this part of the interval alone.
+    /// Throughput if frames to groups had left the whole interval, of which they left this part.
     pub(crate) fn without_groups(self, left: Ratio, capacity: BitRate) -> Self {
         let Ratio { numerator, denominator } = left;
         let grown = |bps| BitRate::from_bps(bps).mul_div(denominator, numerator).min(capacity).as_bps();
         Self { all: grown(self.all), fair: grown(self.fair) }
     }
 
-    /// To be reported.
+    /// The rate to be reported.
     pub(crate) const fn rate(self) -> BitRate {
         BitRate::from_bps(self.all)
     }
 
-    /// It is less than this part, in hundredths, of the whole.
+    /// Whether both sums are below this percentage of `whole`.
     pub(crate) fn is_below(self, percent: u64, whole: Self) -> bool {
         self.all_parts(whole, |part, whole| part / percent < whole / 100)
     }
 
-    /// It is at least so many hundredths of what it was.
+    /// Whether both sums are at least this percentage of `before`.
     pub(crate) fn reaches(self, percent: u64, before: Self) -> bool {
         self.all_parts(before, |now, before| u128::from(now) * 100 >= u128::from(before) * u128::from(percent))
     }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_counts_at_most_as_much_as_all_others_and_alone_what_it_says() {
+    fn a_station_counts_at_most_as_much_as_all_others_unless_it_is_alone() {
         assert_eq!(carried(&[]), (0, 0));
         assert_eq!(carried(&[20]), (20, 20), "alone");
         assert_eq!(carried(&[20, 0]), (20, 20), "the other one is silent");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_groups_take_is_no_harm() {
+    fn medium_time_of_group_frames_is_no_harm() {
         let carried = Carried { all: 12_000_000, fair: 9_000_000 };
         let second = Span::from_secs(1);
         let without = |to_groups| carried.without_groups(left_by_groups(to_groups, second), CAPACITY);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn less_or_more_is_so_by_both_sums() {
+    fn below_and_reached_need_both_sums() {
         let carried = |all, fair| Carried { all, fair };
         assert!(carried(900, 900).is_below(50, carried(2_000, 2_000)));
         assert!(!carried(900, 900).is_below(50, carried(9_000, 1_000)), "one station has said too much before");

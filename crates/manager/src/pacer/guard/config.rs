@@ -1,13 +1,13 @@
-//! The operator's settings of the guard against harm.
+//! Settings of the harm guard.
 
 use minicbor::{Decode, Encode};
 
-/// What the guard against harm may do.
+/// Settings of the harm guard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct GuardConfig {
-    /// An inserted box that does not know the throughput without it holds nothing for two seconds as soon as packets wait, to
-    /// measure it.
+    /// Whether an inserted box without a baseline holds nothing for two seconds, as soon as packets wait, to measure the throughput
+    /// without it.
     #[n(0)]
     #[cbor(default)]
     pub measure_at_start: bool,

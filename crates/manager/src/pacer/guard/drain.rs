@@ -1,32 +1,32 @@
-//! Whether what stood in the access points at the insertion has left them.
+//! Detects when the access points' queues at the insertion have drained.
 
 use alloc::collections::BTreeMap;
 
 use crate::ids::StationId;
 
-/// The stations that have not acknowledged all that was released to them before the insertion.
+/// The stations that have not acknowledged all releases from before the insertion.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Undrained {
-    /// The last release of each that an acknowledgment was due to.
+    /// The last release of each station with an acknowledgment due.
     stations: BTreeMap<StationId, u64>,
-    /// Stations at the insertion.
+    /// Number of stations at the insertion.
     at_first: usize,
 }
 
 impl Undrained {
-    /// The box is inserted, and these releases are the last ones that acknowledgments are due to.
+    /// The box is inserted; `awaited`: the last release of each station with an acknowledgment due.
     pub(crate) fn new(awaited: BTreeMap<StationId, u64>) -> Self {
         Self { at_first: awaited.len(), stations: awaited }
     }
 
-    /// A station has acknowledged this release.
+    /// Notes that a station has acknowledged this release.
     pub(crate) fn note_completion(&mut self, station: StationId, number: u64) {
         if self.stations.get(&station).is_some_and(|last| *last <= number) {
             self.stations.remove(&station);
         }
     }
 
-    /// The median station has not acknowledged all: the access points still work on what came before.
+    /// Whether the median station has not acknowledged all yet: the access points still send earlier packets.
     pub(crate) fn is_most(&self) -> bool {
         self.stations.len() * 2 > self.at_first
     }

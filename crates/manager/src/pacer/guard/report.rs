@@ -1,57 +1,57 @@
-//! What the guard against harm reports.
+//! Reports of the harm guard.
 
 use evenair_units::{BitRate, Instant};
 
 use crate::Label;
 
-/// What an interval has led to.
+/// A step of the guard at the end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GuardStep {
-    /// Nothing is held now, for a second or two, to see whether more is carried.
+    /// Nothing is held for a second or two, to see whether that carries more.
     Opened,
-    /// Packets are held again: to hold none carried no more.
+    /// Packets are held again: holding none carried no more.
     Restored,
-    /// More is carried when nothing is held: the box has bypassed itself.
+    /// Holding none carried more: the box has bypassed itself.
     Bypassed,
-    /// Nothing is held now, for two seconds: the throughput without the box is unknown.
+    /// Nothing is held for two seconds: the throughput without the box is unknown.
     Measuring,
-    /// The box, which had bypassed itself, is inserted again, to see whether it may help now.
+    /// The box, which had bypassed itself, is inserted again for a trial.
     Trying,
     /// The trial has succeeded: the box stays inserted.
     Proven,
 }
 
-/// What the guard is at.
+/// State of the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardState {
-    /// It compares what is carried with what was carried before.
+    /// It compares throughput with the baseline.
     Watching,
-    /// It holds nothing for a moment, to see what that carries.
+    /// It holds nothing for a moment, to measure the throughput.
     Loosened,
-    /// It had bypassed the box, and has inserted it again to see whether it may help now.
+    /// It had bypassed the box, and has inserted it again for a trial.
     Trying,
     /// It has bypassed the box.
     Bypassed,
 }
 
-/// The guard against harm, of the contention domain where it does most.
+/// The harm guard, in the contention domain with the most severe state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardReport {
-    /// What it is at.
+    /// Its state.
     pub state: GuardState,
-    /// Since when.
+    /// When that state began.
     pub since: Instant,
     /// The contention domain.
     pub domain: Label,
-    /// IP-level bits per second that were carried before; zero where that is not known. Where the guard has bypassed
-    /// the box: before the harm.
+    /// Baseline in IP-level bits per second; zero if unknown. If the guard has bypassed the box: the throughput before
+    /// the harm.
     pub before: BitRate,
-    /// IP-level bits per second that are carried now: the mean of two seconds.
+    /// Present throughput in IP-level bits per second: the mean of two seconds.
     pub now: BitRate,
-    /// Steps that it has taken since the manager began, in all domains.
+    /// Steps since the manager began, in all domains.
     pub steps: u64,
-    /// How often it has bypassed the box since then.
+    /// Bypasses by the guard since the manager began.
     pub bypasses: u64,
-    /// Where it has bypassed the box: when it inserts it again for a trial.
+    /// When a bypassed box is inserted for the next trial.
     pub next_try: Option<Instant>,
 }

@@ -1,39 +1,39 @@
 //! The time from a release to its completion.
 //!
-//! It is that of a queue, of the medium and of the path together, and also known of what the bridge carries. A release is known by its
-//! number alone: when some of them went is noted, about every 50 ms.
+//! This includes the access point's queue, the medium and the path, and is measured for releases of the bridge, too. Only numbers of
+//! releases are known at completion, so the instant of a release is noted about every 50 ms.
 
 use alloc::collections::VecDeque;
 
 use evenair_units::{Instant, Span};
 
-/// A release is noted so long after the one noted before.
+/// Shortest time between two noted releases.
 const APART: Span = Span::from_millis(50);
-/// So many are noted: those of the last 50 s.
+/// Noted releases, at most: those of the last 50 s.
 const MOST: usize = 1024;
-/// The mean is that of about so many completions.
+/// Completions over which the mean is taken, as an exponential mean.
 const MEAN_OF: u64 = 32;
 
-/// See the module.
+/// Mean delay of completions; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Delay {
-    /// Numbers of releases, the oldest first, and when they went.
+    /// Noted releases, oldest first: number and instant.
     noted: VecDeque<(u64, Instant)>,
     mean: Span,
 }
 
 impl Delay {
-    /// Nothing is known.
+    /// No delay known yet.
     pub(super) const fn new() -> Self {
         Self { noted: VecDeque::new(), mean: Span::ZERO }
     }
 
-    /// The mean of the last completions.
+    /// Mean delay of recent completions.
     pub(super) const fn mean(&self) -> Span {
         self.mean
     }
 
-    /// A release of this number goes.
+    /// Notes a release.
     pub(super) fn note_release(&mut self, now: Instant, number: u64) {
         if self.noted.back().is_some_and(|&(_, at)| now.saturating_since(at) < APART) {
             return;
@@ -44,7 +44,7 @@ impl Delay {
         self.noted.push_back((number, now));
     }
 
-    /// This release is complete. Nothing follows from one that went before those that are noted.
+    /// Notes a completion. One of a release before the oldest noted one is ignored.
     pub(super) fn note_completion(&mut self, now: Instant, number: u64) {
         let behind = self.noted.partition_point(|&(noted, _)| noted <= number);
         if let Some(&(_, released)) = behind.checked_sub(1).and_then(|at| self.noted.get(at)) {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_mean_of_the_last_completions() {
+    fn the_delay_is_the_mean_of_recent_completions() {
         let mut delay = Delay::new();
         (0..60_000).for_each(|ms| delay.note_release(at(ms), ms));
         assert_eq!(delay.noted.len(), MOST);

@@ -11,10 +11,10 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Span::from_millis(ms)
 }
 
-/// Releases to three stations, each of which takes [`EACH`].
+/// Releases to three stations, of [`EACH`] medium time.
 struct Sender {
     in_flight: InFlight,
-    /// By station.
+    /// Order of releases by station.
     orders: [Order; 3],
     /// The last release by flow.
     last: [Option<u64>; 6],
@@ -26,7 +26,7 @@ impl Sender {
         Self { in_flight: InFlight::new(7), orders: [Order::default(); 3], last: [None; 6], now: at(0) }
     }
 
-    /// Releases a packet. Its number, and what is no longer kept.
+    /// Releases a packet. Returns its number, and the load that is no longer kept.
     fn push(&mut self, station: usize, flow: usize, due: bool) -> (u64, Load) {
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
         let id = Some(StationId(u32::try_from(station).expect("a small number")));
@@ -48,7 +48,7 @@ impl Sender {
         self.push(station, flow, true).0
     }
 
-    /// No acknowledgment is due to it.
+    /// Releases a packet without an acknowledgment due.
     fn silent(&mut self, station: usize, flow: usize) -> u64 {
         self.push(station, flow, false).0
     }
@@ -57,7 +57,7 @@ impl Sender {
         self.in_flight.complete(self.now, number, Some(&mut self.orders[station]))
     }
 
-    /// How many packets have left by this completion, of its station and of others.
+    /// Completes a release. Returns the packets that leave by it: of its station, of others.
     fn left(&mut self, station: usize, number: u64) -> [u64; 2] {
         let Completed { own, others, .. } = self.complete(station, number);
         [packets(own), packets(others)]
@@ -70,7 +70,7 @@ fn packets(load: Load) -> u64 {
 }
 
 #[test]
-fn a_completion_closes_its_own_flow_alone() {
+fn a_completion_closes_only_its_own_flow() {
     let mut s = Sender::new();
     let n = [0, 1, 0, 1, 0].map(|flow| s.asks(A, flow));
     assert_eq!((s.in_flight.medium(), s.in_flight.count(), s.in_flight.due()), (EACH * 5, 5, 5));
@@ -83,7 +83,7 @@ fn a_completion_closes_its_own_flow_alone() {
 }
 
 #[test]
-fn what_no_acknowledgment_is_due_to_goes_by_order() {
+fn releases_without_acknowledgments_leave_by_order() {
     let mut s = Sender::new();
     s.asks(A, 0);
     s.silent(B, 1);
@@ -99,7 +99,7 @@ fn what_no_acknowledgment_is_due_to_goes_by_order() {
 }
 
 #[test]
-fn what_a_station_does_not_acknowledge_leaves_with_its_next_completion() {
+fn unacknowledged_releases_leave_with_the_next_completion_of_their_station() {
     let mut s = Sender::new();
     let first = s.asks(A, 0);
     s.silent(A, 1);
@@ -112,7 +112,7 @@ fn what_a_station_does_not_acknowledge_leaves_with_its_next_completion() {
 }
 
 #[test]
-fn a_station_that_has_roamed_settles_in_its_new_domain() {
+fn releases_to_a_roamed_station_are_cleared_in_its_new_domain() {
     let mut s = Sender::new();
     let mut before = InFlight::new(1 << 48);
     let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
@@ -135,7 +135,7 @@ fn a_station_that_has_roamed_settles_in_its_new_domain() {
 }
 
 #[test]
-fn another_station_does_not_clear_what_one_that_answers_has_not() {
+fn a_completion_of_another_station_does_not_clear_those_of_a_responsive_one() {
     for silence in [10, 2_000] {
         let mut s = Sender::new();
         let first = s.asks(A, 0);
@@ -185,7 +185,7 @@ fn a_train_is_waited_for_as_long_as_an_acknowledgment_is_due_to_it() {
 }
 
 #[test]
-fn one_that_stays_away_is_given_up_in_time() {
+fn an_overtaken_release_is_given_up_in_time() {
     let mut s = Sender::new();
     let n = [(A, 0), (B, 1), (A, 0)].map(|flow| s.asks(flow.0, flow.1));
     s.now = at(1);
@@ -197,7 +197,7 @@ fn one_that_stays_away_is_given_up_in_time() {
 }
 
 #[test]
-fn patience_follows_how_late_completions_are() {
+fn the_wait_follows_the_lateness_of_completions() {
     let expiry_after = |late: u64| {
         let mut s = Sender::new();
         let overtake = |s: &mut Sender| {
@@ -218,9 +218,9 @@ fn patience_follows_how_late_completions_are() {
     assert!(expiry_after(30) > Span::from_millis(40));
 }
 
-/// What is sent for an ACK waits in the queues of stations that upload, here for half a second.
+/// DATA sent for an ACK wait in the queues of uploading stations, here for half a second.
 #[test]
-fn where_all_upload_completions_are_waited_for_longer() {
+fn with_uploads_alone_completions_are_waited_for_longer() {
     let expiry = |downloads: bool| {
         let mut s = Sender::new();
         let load = Load { believed: EACH * 2, medium: EACH, shown: EACH };
@@ -276,7 +276,7 @@ fn memory_is_bounded() {
 }
 
 #[test]
-fn all_that_is_released_is_in_flight_or_has_left_once() {
+fn each_release_is_in_flight_or_has_left_exactly_once() {
     let random = |rng: &mut Rng, below: usize| usize::try_from(rng.below(below as u64)).expect("small");
     for seed in 1..=20 {
         let mut rng = Streams::new(seed).stream("in flight");
@@ -308,9 +308,9 @@ fn all_that_is_released_is_in_flight_or_has_left_once() {
     }
 }
 
-/// Where releases are followed by flow alone, those that no acknowledgment is due to go by the order of releases.
+/// If releases are followed by flow alone, those without an acknowledgment due leave by the order of releases.
 #[test]
-fn without_stations_what_no_acknowledgment_is_due_to_goes_by_order() {
+fn without_stations_releases_without_acknowledgments_leave_by_order() {
     let mut in_flight = InFlight::new(7);
     let mut last = [None; 3];
     let mut push = |in_flight: &mut InFlight, flow: usize, due: bool| {
@@ -342,7 +342,7 @@ fn without_stations_what_no_acknowledgment_is_due_to_goes_by_order() {
 }
 
 #[test]
-fn what_went_before_the_insertion_is_waited_for_as_long_as_completions_took() {
+fn releases_before_the_insertion_are_waited_for_as_long_as_completions_took() {
     let mut s = Sender::new();
     // For three seconds completions take half a second.
     for ms in 0..3_000 {
@@ -360,14 +360,14 @@ fn what_went_before_the_insertion_is_waited_for_as_long_as_completions_took() {
     let given_up = |s: &mut Sender, ms: u64| packets(s.in_flight.expire(at(3_000 + ms)));
     assert_eq!((given_up(&mut s, 450), s.in_flight.passed()), (0, 1));
     assert_eq!((given_up(&mut s, 560), s.in_flight.count()), (1, 1));
-    // What goes afterwards is waited for as usual.
+    // Later releases are waited for as usual.
     let last = s.asks(C, 5);
     s.complete(C, last);
     assert_eq!(given_up(&mut s, 400), 1);
 }
 
 #[test]
-fn a_flood_that_the_bridge_has_carried_is_not_waited_for_and_what_is_acknowledged_is() {
+fn a_flood_carried_by_the_bridge_is_cleared_and_acknowledged_releases_are_not() {
     let mut s = Sender::new();
     for _ in 0..3 {
         s.asks(A, 0);

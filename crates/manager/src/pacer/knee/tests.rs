@@ -15,16 +15,16 @@ struct Path<D> {
     released: u64,
     server_free: Instant,
     in_flight: VecDeque<(Instant, u64)>,
-    /// What a packet takes, and the delay of its completion.
+    /// Time to serve a packet, and the delay of its completion.
     each: Span,
     delay: D,
     random: u64,
-    /// Nothing is held.
+    /// Whether nothing is held.
     is_observing: bool,
 }
 
 impl<D: FnMut(u64, Instant) -> Instant> Path<D> {
-    /// `delay`: a random number, and when the packet has left: when its completion comes.
+    /// `delay`: gives the instant of the completion from a random number and the instant at which the packet has left.
     fn new(delay: D) -> Self {
         let (now, in_flight) = (Instant::ZERO, VecDeque::new());
         let knee = Knee::new(now);
@@ -61,12 +61,13 @@ impl<D: FnMut(u64, Instant) -> Instant> Path<D> {
         self.released += 1;
     }
 
-    /// The part of so many seconds, in thousandths, in which the medium was busy, with packets always waiting in the box.
+    /// Runs for so many seconds with packets always waiting in the box. Returns the part, in thousandths, in which the
+    /// medium was busy.
     fn saturate(&mut self, seconds: u64) -> u64 {
         self.send(seconds, usize::MAX)
     }
 
-    /// The same of senders whose windows are together so many packets, in flight and in the box.
+    /// The same with senders whose windows are this many packets together, in flight and in the box.
     fn send(&mut self, seconds: u64, window: usize) -> u64 {
         let (from, until) = (self.released, self.now + ms(1_000) * seconds);
         while self.now < until {
@@ -85,14 +86,14 @@ impl<D: FnMut(u64, Instant) -> Instant> Path<D> {
         (self.released - from) * self.each.as_nanos() / (seconds * 1_000_000)
     }
 
-    /// Medium time of what waits in the access point.
+    /// Medium time of the packets in the access point.
     fn backlog(&self) -> Span {
         self.server_free.saturating_since(self.now)
     }
 }
 
 #[test]
-fn a_path_without_lag_is_allowed_none() {
+fn a_path_without_lag_has_no_allowance() {
     let mut path = Path::new(|_, left| left);
     path.saturate(3);
     assert!(path.saturate(20) > 985);
@@ -100,7 +101,7 @@ fn a_path_without_lag_is_allowed_none() {
 }
 
 #[test]
-fn a_lag_is_allowed_for_within_three_seconds_and_not_much_more() {
+fn a_lag_is_allowed_within_three_seconds_without_much_excess() {
     for lag in [2, 5, 20, 50] {
         let mut path = Path::new(move |_, left| left + ms(lag));
         path.saturate(3);
@@ -136,7 +137,7 @@ fn a_lag_that_grows_is_noticed_within_two_seconds() {
 }
 
 #[test]
-fn windows_of_senders_that_just_fill_the_allowance_move_into_the_box() {
+fn sender_windows_that_just_fill_the_allowance_move_into_the_box() {
     for (lag, window) in (30..120).step_by(5).map(|window| (0, window)).chain([(10, 70), (10, 100)]) {
         let mut path = Path::new(move |_, left| left + ms(lag));
         path.is_observing = true;
@@ -151,10 +152,10 @@ fn windows_of_senders_that_just_fill_the_allowance_move_into_the_box() {
 }
 
 #[test]
-fn on_a_medium_that_slows_down_the_backlog_does_not_stay() {
+fn on_a_slower_medium_the_backlog_does_not_persist() {
     let mut path = Path::new(|_, left| left + ms(10));
     path.saturate(10);
-    // What was 10 ms of medium time is 50.
+    // The same packets take 50 ms of medium time instead of 10.
     path.each = PACKET * 5;
     path.saturate(8);
     assert!(path.backlog() < ms(30), "{:?}", path.backlog());

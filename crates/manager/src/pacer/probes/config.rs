@@ -1,4 +1,4 @@
-//! What the operator and the driver want of probes.
+//! Settings of probes, from the operator and the driver.
 
 use evenair_packet::MacAddr;
 use minicbor::{Decode, Encode};
@@ -6,22 +6,22 @@ use minicbor::{Decode, Encode};
 use crate::config::error::ConfigError;
 use crate::config::limits::MAX_PROBES;
 
-/// Probes: requests to stations whose answers show how far the access point's queue has come, where traffic gives no
-/// other sign of that.
+/// Probes: requests to stations whose replies show how far the access point's queue has come, where traffic shows no
+/// completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ProbeConfig {
-    /// The most in a second in each contention domain.
+    /// Most probes per second in each contention domain.
     #[n(0)]
     pub most_per_second: u32,
-    /// The MAC address that the driver sends probes from, at which it receives the answers and hands them in; `None`:
-    /// it cannot, and none are sent.
+    /// The MAC address from which the driver sends probes, and at which it receives the replies; `None`: it cannot, and
+    /// no probes are sent.
     #[n(1)]
     pub source: Option<MacAddr>,
 }
 
 impl ProbeConfig {
-    /// The highest value of `most_per_second`.
+    /// Upper limit of `most_per_second`.
     pub const MOST: u32 = MAX_PROBES;
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {

@@ -1,18 +1,17 @@
-//! Probes: the box asks a station for an answer, where the traffic gives none.
+//! Probes: the box requests replies from stations whose traffic shows no completions.
 //!
-//! The queue controller keeps the access point's queue short by completions ([`super::standing`]). QUIC and other datagrams
-//! give none, and neither do the ACKs of an upload without timestamps. In a queue that serves packets in their order
-//! anything that a station has to answer will do: an ARP request, or of a station that is known by an IPv6 address alone
-//! a neighbour solicitation. Its answer proves that it has left the access point, and all released before it.
+//! The queue controller keeps the access point's queue short by completions ([`super::standing`]). QUIC and other datagrams show none, and
+//! neither do the ACKs of an upload without timestamps. In a FIFO queue any request that a station has to answer will do: an ARP request,
+//! or a neighbour solicitation for a station with a known IPv6 address only. The reply proves that the request has left the access point,
+//! and so have all earlier releases.
 //!
-//! A contention domain asks once no completion has come for the interval between two probes, and no sooner, so that traffic
-//! with completions of its own has no probes beside it. It asks one station at a time, the one that was not asked for
-//! longest of those that something was released to lately. Answers are used once it is known what the path takes without a
-//! queue ([`quiet`]). They also tell the medium's speed ([`speed`]). They are not believed for a while where no probe ever
-//! waits behind what was released before it ([`trust`]).
+//! A contention domain sends a probe once no completion has come for the interval between two probes, and no sooner, so that traffic with
+//! completions of its own gets no probes. It probes one station at a time: of those with recent releases, the one that was probed longest
+//! ago. Replies are used once the lag of the path is known ([`quiet`]). They also measure the medium's speed ([`speed`]). They are not
+//! trusted for a while if no probe ever waits behind earlier releases ([`trust`]).
 //!
-//! What is not here: the frames, which a driver makes and parses; what a completion does ([`crate::pacer`]); who has which
-//! address ([`crate::stations`]).
+//! What is not here: the frames, which a driver makes and parses; the effect of a completion ([`crate::pacer`]); the addresses of stations
+//! ([`crate::stations`]).
 //!
 //! Source: RFC 5227 (a request with the sender's address 0.0.0.0 changes no cache), RFC 4861, 7.2.
 
@@ -34,79 +33,78 @@ use quiet::Quiet;
 use speed::Waited;
 use trust::{Load, Trust};
 
-/// Nobody asks where completions are expected of one part in so many of what is released, by airtime, and for how long that is
-/// remembered: those are as many completions as probes would be.
+/// No probes are sent if completions are expected for more than 1/`COMPLETED_PART` of the airtime released, over the last `MEMORY`: these
+/// are as many completions as probes would give.
 const COMPLETED_PART: u64 = 16;
 const MEMORY: Span = Span::from_millis(200);
-/// Where something was completed within the first of these, another completion is waited for for so long.
+/// After a completion within the last `COMPLETES`, the next one is awaited for `PATIENCE`.
 const COMPLETES: Span = Span::from_secs(1);
 const PATIENCE: Span = Span::from_millis(100);
-/// As long as the lag is not known, what takes longer than this is a queue, if it gets shorter: by one part in so many of the
-/// time that passes, which is looked at after so long.
+/// While the lag is unknown, a reply that takes longer than `NO_LAG` shows a queue, if later replies are faster: by one part in
+/// `DRAINS_PART` of the elapsed time, judged after `DRAINS_WITHIN`.
 const NO_LAG: Span = Span::from_millis(400);
 const DRAINS_PART: u64 = 4;
 const DRAINS_WITHIN: Span = Span::from_secs(3);
-/// One station is asked no more often than this.
+/// Shortest time between two probes of one station.
 const EACH: Span = Span::from_millis(40);
-/// For so long an answer is waited for before another station is asked; those that come within the second of these are taken
-/// all the same.
+/// Time for which a reply is awaited before another station is probed; latest reply that still counts.
 const WAIT: Span = Span::from_millis(100);
 const LATEST: Span = Span::from_secs(5);
-/// A probe is lost, and its station may be asked again, after so many times what the last answer took, and this at least:
-/// which of two an answer is for nobody can tell.
+/// A probe is lost after this multiple of the time that the last reply took, and at least `LOST`. Only then its station may be probed
+/// again, since a reply does not show which of two probes it answers.
 const LOST_TIMES: u64 = 4;
 const LOST: Span = Span::from_millis(300);
-/// A station that has not answered so many in a row is not asked for a while.
+/// Probes in a row without a reply after which a station is not probed for `SPARED`.
 const UNANSWERED: u32 = 3;
 const SPARED: Span = Span::from_secs(60);
-/// Stations that are remembered, and for how long something released to one of them is in flight.
+/// Stations remembered, at most; time for which a release to one of them counts as in flight.
 const STATIONS: usize = 32;
 const RECENT: Span = Span::from_millis(200);
-/// Nobody asks where less than one part in so many of the medium is used by what is released.
+/// No probes are sent if releases use less than 1/`USED_PART` of the medium.
 const USED_PART: u64 = 4;
 
-/// See the module.
+/// The probes of a contention domain; see the module.
 #[derive(Clone, Debug)]
 pub(crate) struct Probes {
     interval: Span,
-    /// The last completion or probe, and the airtime that was released since.
+    /// The last completion or probe, and the airtime released since.
     since: Instant,
     released: Span,
-    /// The last completion that was no probe's.
+    /// The last completion that was not by a probe.
     completed: Option<Instant>,
-    /// The airtime of recent releases with and without a completion to come, and since when that is counted.
+    /// Airtime of recent releases with and without a completion expected, and when it was last halved.
     mix: [Span; 2],
     mixed: Instant,
     stations: Vec<Asked>,
-    /// Those without an answer, the oldest first.
+    /// Probes without a reply, oldest first.
     sent: VecDeque<Sent>,
-    /// What the last answer took.
+    /// Time that the last reply took.
     took: Span,
-    /// An answer that took so long that it has to be a queue, and when it came, as long as the lag is not known.
+    /// A reply that took so long that it shows a queue, and when it came, while the lag is unknown.
     long: Option<(Instant, Span)>,
     trust: Trust,
     quiet: Quiet,
 }
 
-/// A station to which something was released that nobody will acknowledge.
+/// A station with releases that will not be acknowledged.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     mac: MacAddr,
     released: Instant,
     asked: Option<Instant>,
-    /// Probes in a row without an answer.
+    /// Probes in a row without a reply.
     unanswered: u32,
     has_answered: bool,
 }
 
-/// A probe without an answer.
+/// A probe without a reply yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) station: MacAddr,
     pub(crate) target: Address,
     pub(crate) mark: Mark,
     pub(crate) at: Instant,
-    /// The estimated backlog, with it.
+    /// The estimated backlog, including the probe.
     pub(crate) expected: Span,
 }
 
@@ -128,23 +126,23 @@ impl Probes {
         }
     }
 
-    /// Takes another configuration over.
+    /// Applies another configuration.
     pub(crate) fn reconfigure(&mut self, config: &ProbeConfig) {
         self.interval = interval(config);
     }
 
-    /// The box begins to hold packets: what it is to be asked for is seen from what it releases.
+    /// The box begins to hold packets: its own releases show whether probes are needed.
     pub(crate) const fn begin(&mut self, now: Instant) {
         self.note_completion(now);
         self.mix = [Span::ZERO; 2];
     }
 
-    /// Whether a station is known to answer.
+    /// Whether a station is known to reply.
     pub(crate) fn is_answered_by(&self, station: MacAddr) -> bool {
         self.stations.iter().any(|known| known.mac == station && known.has_answered)
     }
 
-    /// A packet was released that takes this medium time; `unacknowledged`: nobody will acknowledge it.
+    /// Notes a release of this medium time; `unacknowledged`: no acknowledgment will come for it.
     pub(crate) fn note_release(&mut self, now: Instant, station: MacAddr, airtime: Span, unacknowledged: bool) {
         self.released += airtime;
         if now.saturating_since(self.mixed) >= MEMORY {
@@ -166,13 +164,13 @@ impl Probes {
         self.stations.push(Asked { mac: station, released: now, asked: None, unanswered: 0, has_answered: false });
     }
 
-    /// The part of what was released lately, by airtime, that nobody will acknowledge.
+    /// Part of recent releases, by airtime and in thousandths, without a completion expected.
     pub(crate) fn unacknowledged_permille(&self) -> u64 {
         let [acknowledged, rest] = self.mix;
         rest.mul_div(1_000, (acknowledged + rest).as_nanos().max(1)).as_nanos()
     }
 
-    /// Answers are believed.
+    /// Whether replies are trusted.
     pub(crate) fn are_believed(&self, now: Instant) -> bool {
         self.trust.is_given(now)
     }
@@ -182,22 +180,22 @@ impl Probes {
         self.quiet.holds_until()
     }
 
-    /// Time has passed.
+    /// Ends an overdue measurement.
     pub(crate) fn expire(&mut self, now: Instant) {
         self.quiet.expire(now);
     }
 
-    /// The station that is to be asked now, however long ago the last probe was.
+    /// The station to be probed now, however recent the last probe is.
     pub(crate) fn at_once(&self) -> Option<MacAddr> {
         self.quiet.second()
     }
 
-    /// Something was completed, and that without a probe.
+    /// Notes a completion that was not by a probe.
     pub(crate) const fn note_completion(&mut self, now: Instant) {
         (self.since, self.released, self.completed) = (now, Span::ZERO, Some(now));
     }
 
-    /// Whether a station is to be asked now; `waits`: packets wait in the box.
+    /// Whether a station is to be probed now; `waits`: packets wait in the box.
     pub(crate) fn is_due(&self, now: Instant, waits: bool) -> bool {
         let elapsed = now.saturating_since(self.since);
         let is_used = waits || self.released * USED_PART >= elapsed;
@@ -209,7 +207,7 @@ impl Probes {
         elapsed >= interval && is_used && is_needed && is_alone && self.trust.is_given(now)
     }
 
-    /// The stations that may be asked, the one first that was not asked for longest.
+    /// The stations that may be probed, the one first that was probed longest ago.
     pub(crate) fn stations(&self, now: Instant) -> Vec<MacAddr> {
         let lost = (self.took * LOST_TIMES).max(LOST);
         let is_awaited = |mac| self.sent.iter().any(|sent| sent.station == mac && now.saturating_since(sent.at) < lost);
@@ -223,7 +221,7 @@ impl Probes {
         stations.into_iter().map(|station| station.mac).collect()
     }
 
-    /// A station is asked.
+    /// Notes a probe.
     pub(crate) fn note_sent(&mut self, sent: Sent) {
         let is_old = |old: &Sent| sent.at.saturating_since(old.at) >= LATEST || old.station == sent.station;
         self.sent.retain(|old| !is_old(old));
@@ -236,7 +234,7 @@ impl Probes {
         self.sent.push_back(sent);
     }
 
-    /// A station says that it has an address: the oldest probe that this answers.
+    /// Takes a station's announcement of its address: the oldest probe that it answers.
     pub(crate) fn take_answer(&mut self, station: MacAddr, target: Address) -> Option<Sent> {
         let at = self.sent.iter().position(|sent| sent.station == station && sent.target == target)?;
         let sent = self.sent.remove(at)?;
@@ -246,7 +244,7 @@ impl Probes {
         Some(sent)
     }
 
-    /// An answer has come: what its probe has waited for, if that is to be believed.
+    /// Handles a reply: returns how long its probe waited, if that is to be trusted.
     pub(crate) fn judge(&mut self, now: Instant, sent: &Sent, load: Load) -> Option<Waited> {
         let took = now.saturating_since(sent.at);
         self.took = took;
@@ -257,8 +255,7 @@ impl Probes {
         self.trust.is_given(now).then_some(waited)
     }
 
-    /// The lag is not known: whether it is a queue that an answer took so long for. That gets shorter by and by, and what does
-    /// not is the lag of a path that is too long.
+    /// While the lag is unknown: whether a queue made a reply take so long. A queue drains by and by; a lag that is too long does not.
     fn is_draining(&mut self, now: Instant, took: Span) -> bool {
         if took < NO_LAG {
             return false;
@@ -279,8 +276,8 @@ fn interval(config: &ProbeConfig) -> Span {
     Span::from_secs(1) / u64::from(config.most_per_second.max(1))
 }
 
-/// What a probe and its answer are long at IP level: ARP padded to the least payload of Ethernet, or a solicitation with
-/// the option that names its sender.
+/// Length of a probe and its reply at IP level: ARP padded to the least payload of Ethernet, or a solicitation with the option that names
+/// its sender.
 pub(crate) fn length(address: &core::net::IpAddr) -> Bytes {
     if address.is_ipv4() { Bytes(46) } else { Bytes(72) }
 }

@@ -1,22 +1,23 @@
-//! What a probe and its answer take without a queue, which is the lag of the path: a driver, a mesh hop, a tunnel.
+//! Measures the time of a probe and its reply without a queue, which is the lag of the path: a driver, a mesh hop, a
+//! tunnel.
 //!
-//! From time to time the box releases nothing until a probe is answered behind all that is in flight, and then sends a
-//! second one at once, which no packet of the box is in front of. The smallest of the last few counts, because contention
-//! and sleep only add to it. Two round trips without releases are a few milliseconds on most paths.
+//! Periodically the box releases nothing until a probe is answered behind all that is in flight, and then sends a second
+//! one at once, with no packet of the box before it. The least of the last results counts, because contention and sleep
+//! only add to it. Two round trips without releases are a few milliseconds on most paths.
 //!
 //! Principle: as BBR's ProbeRTT (Cardwell et al., 2016).
 
 use evenair_packet::MacAddr;
 use evenair_units::{Instant, Span};
 
-/// The box holds its packets for no longer than this for one probe. A path whose lag is longer is not measured.
+/// Longest time without releases for one probe. A path with a longer lag is not measured.
 const MOST: Span = Span::from_millis(150);
-/// Between two measurements: at first, and at most.
+/// Time between two measurements: at first, at most.
 const INTERVAL: (Span, Span) = (Span::from_millis(500), Span::from_secs(10));
-/// So many results are remembered.
+/// Results remembered.
 const RESULTS: usize = 4;
 
-/// See the module.
+/// The measurement of the lag; see the module.
 #[derive(Clone, Debug)]
 pub(super) struct Quiet {
     state: State,
@@ -26,13 +27,13 @@ pub(super) struct Quiet {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The next measurement begins then.
+    /// The next measurement begins at this instant.
     Idle(Instant),
-    /// The first probe is under way since then, to this station.
+    /// The first probe is under way since this instant, to this station.
     Draining(MacAddr, Instant),
-    /// It was answered then, and the second one is to be sent now, to the same station.
+    /// The first probe was answered at this instant; the second one is to be sent to the same station now.
     Drained(MacAddr, Instant),
-    /// That is under way since then.
+    /// The second probe is under way since this instant.
     Measuring(Instant),
 }
 
@@ -41,7 +42,7 @@ impl Quiet {
         Self { state: State::Idle(now), interval: INTERVAL.0, results: [None; RESULTS] }
     }
 
-    /// What the path takes, once that is known.
+    /// The lag of the path, once it is known.
     pub(super) fn lag(&self) -> Option<Span> {
         self.results.iter().flatten().min().copied()
     }
@@ -54,7 +55,7 @@ impl Quiet {
         }
     }
 
-    /// The station to be asked now, whatever the interval between probes.
+    /// The station to be probed now, whatever the interval between probes.
     pub(super) fn second(&self) -> Option<MacAddr> {
         match self.state {
             State::Drained(station, _) => Some(station),
@@ -62,7 +63,7 @@ impl Quiet {
         }
     }
 
-    /// A probe is sent to a station, which is known to answer or not.
+    /// Notes a probe to a station; `answers`: it is known to reply.
     pub(super) fn note_sent(&mut self, now: Instant, station: MacAddr, answers: bool) {
         self.expire(now);
         self.state = match self.state {
@@ -72,7 +73,7 @@ impl Quiet {
         };
     }
 
-    /// The probe that was sent at this instant was answered, after this time.
+    /// Handles the reply to the probe of this instant.
     pub(super) fn note_answer(&mut self, now: Instant, sent: Instant, took: Span) {
         self.expire(now);
         match self.state {
@@ -91,7 +92,7 @@ impl Quiet {
         self.interval = (self.interval * 2).min(INTERVAL.1);
     }
 
-    /// Time has passed: a measurement ends, whatever came of it.
+    /// Ends an overdue measurement, with or without a result.
     pub(super) fn expire(&mut self, now: Instant) {
         if self.holds_until().is_some_and(|until| now >= until) {
             self.end(now);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_probe_is_the_one_that_counts_and_the_smallest_of_a_few() {
+    fn the_second_probe_counts_and_the_least_of_a_few() {
         let mut quiet = Quiet::new(at(0));
         quiet.note_sent(at(0), STATION, false);
         assert_eq!(quiet.holds_until(), None, "who is not known to answer holds nothing up");
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_without_an_answer() {
+    fn a_measurement_without_a_reply_times_out() {
         let mut quiet = Quiet::new(at(0));
         quiet.note_sent(at(0), STATION, true);
         quiet.expire(at(149));

@@ -1,65 +1,64 @@
-//! The medium's speed, from the answers to probes.
+//! The medium's speed, from replies to probes.
 //!
-//! Probes are few: between two answers time moves the estimate of the backlog, and errors of the speed add up. A probe that
-//! has found a queue shows that the medium was busy; then what left between the last two completions, and how long that
-//! took, is the speed. One that has found none, while packets waited in the box, shows only that the medium may be faster,
-//! and the speed rises by a step. So a queue is always found again, and it is short.
+//! Probes are few: between two replies time moves the estimate of the backlog, and errors of the speed add up. A probe that has found a
+//! queue shows that the medium was busy; then the airtime that left between the last two completions, over the time between them, is the
+//! speed. A probe without a queue, while packets waited in the box, shows only that the medium may be faster, and the speed rises by a
+//! step. So a queue always forms again, and it is short.
 //!
-//! A probe has found a queue if its answer took clearly longer than the path does without queues.
+//! A probe has found a queue if its reply took clearly longer than the lag of the path.
 
 use evenair_units::{Instant, Span};
 
 use crate::pacer::standing::UNIT;
 
-/// A shorter wait is no queue, nor is one that is less than one part in so many of the estimated backlog.
+/// Least wait that shows a queue: this time, and this part (as a divisor) of the estimated backlog.
 const QUEUE: Span = Span::from_millis(1);
 const PART: u64 = 3;
-/// A step, in hundredths of the time that is taken for each packet. Where the next probe finds no queue either,
-/// the step is twice as large, up to the second.
+/// A step of the slowness, in hundredths. If the next probe finds no queue either, the step is doubled, up to the second value.
 const STEP_PERCENT: (u64, u64) = (3, 20);
-/// Without a queue the speed rises to no more than so many times what it was.
+/// Largest rise of the speed without a queue, as a factor.
 const MOST_TIMES: u64 = 16;
-/// So many times as fast is more than a step from a queue to the next.
+/// Factor above which the speed is unproven: more than one step since the last queue.
 const UNPROVEN_TIMES: u64 = 2;
-/// Of how many samples the mean counts.
+/// Samples of which the speed is a mean, as an exponential mean.
 const SAMPLES: u64 = 4;
-/// The part of the time after a pause, one in so many, that is added to what may be in flight.
+/// Part of the time since a pause, as a divisor, that is added to what may be in flight.
 const RAMP: u64 = 4;
-/// More than this time between two completions says nothing of now.
+/// Longest time between two completions that measures the speed.
 const OUTAGE: Span = Span::from_millis(500);
 
-/// How long a probe waited until its answer.
+/// The wait of a probe until its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waited {
-    /// What the path takes without queues.
+    /// The lag of the path.
     pub(crate) lag: Span,
-    /// All beyond that is a queue.
+    /// Whether a queue took the rest.
     pub(crate) in_queue: bool,
 }
 
 impl Waited {
-    /// Until an answer that took so long, where the estimated backlog was `expected`.
+    /// The wait of a probe that was answered after `took`, with an estimated backlog of `expected`.
     pub(super) fn new(took: Span, lag: Span, expected: Span) -> Self {
         let beyond = took.saturating_sub(lag);
         Self { lag, in_queue: beyond >= QUEUE && beyond * PART >= expected }
     }
 }
 
-/// See the module.
+/// The speed as measured by probes; see the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProbedSpeed {
     /// The last completion, and the estimated airtime of all releases up to it.
     at: Instant,
     released: Span,
-    /// The box has had nothing to release since, or kept it back.
+    /// Whether the box has had nothing to release since, or released nothing on purpose.
     is_starved: bool,
-    /// It was by a probe, and the path has this lag.
+    /// The lag of the path, if the last completion was by a probe.
     by_probe: Option<Span>,
-    /// When the box last kept all back, so that nothing is in flight.
+    /// When the box last released nothing on purpose, so that nothing is in flight.
     quiet: Instant,
     /// The next step, in hundredths.
     step: u64,
-    /// The slowness when a queue was found last, or before any probe.
+    /// The slowness when a queue was last found, or before any probe.
     found: u64,
 }
 
@@ -76,33 +75,33 @@ impl ProbedSpeed {
         }
     }
 
-    /// Probes tell how far the queue has come, and not the traffic.
+    /// Whether probes, and not the traffic, show completions.
     pub(crate) const fn is_in_use(&self) -> bool {
         self.by_probe.is_some()
     }
 
-    /// So much more is in flight since the path takes time, as far as probes tell. After a pause it is no more than a part
-    /// of the time that has passed, since it would be a burst.
+    /// The lag to be allowed in flight, as probes show it. After a pause it is limited to a part of the time since, since it would be a
+    /// burst.
     pub(crate) fn lag(&self, now: Instant) -> Span {
         self.by_probe.unwrap_or(Span::ZERO).min(now.saturating_since(self.quiet) / RAMP)
     }
 
-    /// The box keeps all back.
+    /// The box releases nothing on purpose.
     pub(crate) const fn pause(&mut self, now: Instant) {
         self.quiet = now;
     }
 
-    /// The box has nothing to release, or keeps it back.
+    /// The box has nothing to release, or releases nothing on purpose.
     pub(crate) const fn starve(&mut self) {
         self.is_starved = true;
     }
 
-    /// A release was completed, `released` being the estimated airtime of all up to it.
+    /// Notes a completion; `released`: estimated airtime of all releases up to it.
     pub(crate) const fn note_completion(&mut self, now: Instant, released: Span) {
         *self = Self { at: now, released, is_starved: false, by_probe: None, step: STEP_PERCENT.0, ..*self };
     }
 
-    /// The same by a probe: the slowness from now on, where it was `slowness`.
+    /// Notes a completion by a probe; returns the new slowness, which was `slowness`.
     pub(crate) fn note_probe(&mut self, now: Instant, released: Span, waited: Waited, slowness: u64) -> u64 {
         let (took, left) = (now.saturating_since(self.at), released.saturating_sub(self.released));
         let Self { is_starved, step, .. } = *self;
@@ -125,12 +124,12 @@ impl ProbedSpeed {
         self.found
     }
 
-    /// Whether this slowness is much less than at the last queue that was found.
+    /// Whether this slowness is much less than at the last queue found.
     pub(crate) const fn is_unproven(&self, slowness: u64) -> bool {
         self.is_in_use() && slowness * UNPROVEN_TIMES < self.found
     }
 
-    /// Probes are not believed any more: the slowness from now on, where it was `slowness`.
+    /// Stops trusting probes; returns the new slowness, which was `slowness`.
     pub(crate) const fn give_up(&mut self, slowness: u64) -> u64 {
         match self.by_probe.take() {
             Some(_) => self.found,
@@ -145,8 +144,8 @@ mod tests {
 
     const LAG: Span = Span::from_millis(5);
 
-    /// After so many probes at a medium that takes `real` for each unit of airtime, and of which `asked` units are asked each
-    /// 40 ms: they find a queue where that is more than it can do.
+    /// The slowness after so many probes of a medium that takes `real` for each unit of airtime, with a load of `asked` units in 40 ms:
+    /// probes find a queue if that is more than the medium carries.
     fn after(probes: u64, slowness: u64, real: u64) -> u64 {
         let mut speed = ProbedSpeed::new(Instant::ZERO);
         let (mut slowness, mut released, mut queue) = (slowness, Span::ZERO, Span::ZERO);
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_queue_it_rises_no_further_than_so_many_times_and_is_taken_back() {
+    fn without_a_queue_the_speed_rises_up_to_a_bound_and_is_taken_back() {
         let mut speed = ProbedSpeed::new(Instant::ZERO);
         let waited = Waited { lag: LAG, in_queue: false };
         let mut slowness = 8_000;
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_box_had_nothing_to_release_no_queue_says_nothing() {
+    fn a_probe_without_a_queue_shows_nothing_if_the_box_had_nothing_to_release() {
         let mut speed = ProbedSpeed::new(Instant::ZERO);
         let waited = Waited { lag: LAG, in_queue: false };
         for number in 1..=10 {

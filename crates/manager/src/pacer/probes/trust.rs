@@ -1,42 +1,40 @@
-//! Whether the answers to probes tell what the access point's queue has done.
+//! Whether replies to probes show the state of the access point's queue.
 //!
-//! They do where a probe waits behind what was released before it, to whichever station. They do not where an access point
-//! answers in the station's place (proxy ARP), or keeps a queue for each station or flow, in which a lone packet waits for
-//! nobody: then the answer comes at once, whatever is in flight. A box that took it for a completion would fill the access
-//! point.
+//! They do if a probe waits behind earlier releases, to whichever station. They do not if an access point answers in the station's place
+//! (proxy ARP), or keeps a queue for each station or flow, in which a lone packet does not wait: then the reply comes at once, whatever is
+//! in flight. A box that took it for a completion would fill the access point.
 //!
-//! Each probe that has found a queue ([`super::speed`]) speaks for one queue, and each that has not speaks against it, while
-//! packets wait in the box. If the speed of the medium is underestimated, answers come too soon as well; but then each of
-//! them raises the speed, until a queue forms that the next ones find. If none does after so many, probes are not
-//! believed, and none are sent for a while.
+//! Each probe that has found a queue ([`super::speed`]) counts for trust, and each that has not counts against it, while packets wait in
+//! the box. If the speed of the medium is underestimated, replies come too soon as well; but then each of them raises the speed, until a
+//! queue forms that the next ones find. If none does after so many, probes are not trusted, and none are sent for a while.
 //!
-//! What is not here: what the path takes without queues, which the caller takes off.
+//! What is not here: the lag of the path, which the caller subtracts.
 
 use evenair_units::{Instant, Span};
 
-/// A backlog below this says nothing: the answer itself takes nearly as long.
+/// Least estimated backlog at which a reply counts: with less the reply itself takes nearly as long.
 const LEAST_EXPECTED: Span = Span::from_millis(2);
-/// A queue that was found counts as much as so many that were not: the speed is raised until one is, and that takes a few
+/// Score of a probe that has found a queue; one that has not scores -1. The speed is raised until a queue is found, which takes a few
 /// probes each time.
 const FOR: i32 = 3;
-/// So many more against than for, and nothing is believed for a while; and no more for than this are remembered.
+/// Score at which trust is lost; highest score.
 const LOSES: i32 = -24;
 const MOST: i32 = 12;
-/// The first time, and at most, where each is twice as long as the one before.
+/// Time without trust: the first time, and at most; doubled each time.
 const PAUSE: (Span, Span) = (Span::from_secs(60), Span::from_secs(3600));
 
-/// What there is to be released.
+/// The load while a probe was under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
     /// Packets wait in the box.
     Waits,
-    /// None do, and the medium is taken for faster than any queue has shown.
+    /// No packets wait, and the speed is above what any queue has confirmed.
     Unproven,
-    /// None do.
+    /// No packets wait.
     Little,
 }
 
-/// See the module.
+/// The trust in replies; see the module.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trust {
     score: i32,
@@ -51,22 +49,22 @@ impl Default for Trust {
 }
 
 impl Trust {
-    /// The answers are believed.
+    /// Whether replies are trusted.
     pub(crate) fn is_given(&self, now: Instant) -> bool {
         now >= self.not_before
     }
 
-    /// Nothing is believed for a while.
+    /// Stops trusting replies for a while.
     pub(crate) fn lose(&mut self, now: Instant) {
         *self = Self { score: 0, not_before: now + self.pause, pause: (self.pause * 2).min(PAUSE.1) };
     }
 
-    /// A probe was answered that has found a queue or not, where the estimated backlog was `expected`.
+    /// Counts a reply that has `found` a queue or not, with an estimated backlog of `expected`.
     pub(crate) fn judge(&mut self, now: Instant, expected: Span, found: bool, load: Load) {
         let says_something = match load {
             _ if found => true,
             Load::Waits => expected >= LEAST_EXPECTED,
-            // It is probes that have made it wait nowhere.
+            // Probes themselves have raised the speed until nothing waits.
             Load::Unproven => true,
             Load::Little => false,
         };
@@ -96,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_never_wait_are_not_believed_for_a_while_and_then_for_longer() {
+    fn replies_that_never_wait_lose_trust_for_longer_each_time() {
         let mut trust = Trust::default();
         judge(&mut trust, 0..23, 4, false);
         assert!(trust.is_given(at(23)));
@@ -107,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_mostly_wait_are() {
+    fn replies_that_mostly_wait_keep_trust() {
         let mut trust = Trust::default();
         for round in 0..100 {
             judge(&mut trust, round * 10..round * 10 + 7, 4, false);
@@ -120,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_follows_where_little_is_in_flight_or_nothing_waits() {
+    fn replies_do_not_count_with_little_in_flight_or_nothing_waiting() {
         let mut trust = Trust::default();
         judge(&mut trust, 0..100, 1, false);
         (0..100).for_each(|ms| trust.judge(at(ms), Span::from_millis(4), false, Load::Little));

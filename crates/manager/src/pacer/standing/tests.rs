@@ -17,11 +17,11 @@ fn answer(standing: &mut Standing, now: Instant, mark: Mark) {
     standing.answer(now, mark, StationId(3), &mut Paced::default());
 }
 
-/// Releases all that may be released now.
+/// Releases all packets that may be released now.
 fn fill(standing: &mut Standing, now: Instant, asks: bool) -> VecDeque<Mark> {
     let mut marks = VecDeque::new();
     while is_ready(standing, now) {
-        // They are of one flow.
+        // All are of one flow.
         let previous = Mark::new(standing.in_flight.next() - 1, asks);
         marks.push_back(standing.note_release(now, EACH, asks, Some(previous)));
     }
@@ -29,13 +29,13 @@ fn fill(standing: &mut Standing, now: Instant, asks: bool) -> VecDeque<Mark> {
 }
 
 #[test]
-fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
+fn the_target_is_in_flight_and_an_acknowledgment_makes_room() {
     let mut standing = Standing::new(1, at(0));
     let marks = fill(&mut standing, at(0), true);
     assert_eq!(marks.len(), 3, "6 ms stand; with two, 4 ms are less than 3 + 2");
     answer(&mut standing, at(2_000), marks[0]);
     assert_eq!(fill(&mut standing, at(2_000), true).len(), 1);
-    // All three have left when the third is answered, whatever became of the second.
+    // All three have left when the third is acknowledged, whatever became of the second.
     answer(&mut standing, at(4_000), marks[2]);
     assert_eq!(fill(&mut standing, at(4_000), true).len(), 2);
     answer(&mut standing, at(4_500), marks[1]);
@@ -43,7 +43,7 @@ fn as_much_stands_as_the_target_says_and_an_answer_makes_room() {
 }
 
 #[test]
-fn beside_a_flood_as_much_stands_as_without() {
+fn beside_a_flood_the_same_is_in_flight() {
     let mut standing = Standing::new(1, at(0));
     standing.note_flood(Span::from_micros(1_000), Span::from_micros(1_000));
     let marks = fill(&mut standing, at(0), true);
@@ -53,17 +53,17 @@ fn beside_a_flood_as_much_stands_as_without() {
 }
 
 #[test]
-fn what_nobody_answers_leaves_by_time() {
+fn unacknowledged_packets_leave_by_time() {
     let mut standing = Standing::new(1, at(0));
     let mut released = 0;
     for us in (0..1_000_000).step_by(100) {
         released += fill(&mut standing, at(us), false).len();
     }
-    // Nine tenths of the 500 that a second has room for.
+    // Nine tenths of the 500 packets that a second has room for.
     assert!((445..=460).contains(&released), "{released}");
 }
 
-/// Releases for these seconds all that may be, of which nothing is answered; how many.
+/// Releases all that may be released in these seconds, with no acknowledgments; returns how many packets.
 fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, said: RatesSaid) -> usize {
     let mut released = 0;
     for us in (seconds.start * 1_000_000..seconds.end * 1_000_000).step_by(100) {
@@ -76,13 +76,13 @@ fn unanswered(standing: &mut Standing, seconds: core::ops::Range<u64>, said: Rat
 }
 
 #[test]
-fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
+fn a_higher_speed_is_tried_while_packets_wait_and_rates_are_unreported() {
     let mut standing = Standing::new(1, at(0));
     assert!(unanswered(&mut standing, 0..5, RatesSaid::All) < 2_300, "it is said: 450 in a second");
     let mut standing = Standing::new(1, at(0));
     unanswered(&mut standing, 0..5, RatesSaid::NotAll);
     assert!(unanswered(&mut standing, 5..6, RatesSaid::NotAll) > 10_000, "nothing says that it is slow");
-    // Now there is room for all that comes, and it stays so while something comes, and not for longer.
+    // Now there is room for all arrivals, as long as some come, and no longer.
     let found = standing.speed();
     for second in 6..9 {
         standing.note_release(at(second * 1_000_000), EACH, false, None);
@@ -97,7 +97,7 @@ fn a_speed_that_nobody_has_said_is_tried_out_while_something_waits() {
 }
 
 #[test]
-fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
+fn a_late_acknowledgment_ends_the_trial_and_a_prompt_one_does_not() {
     let mut standing = Standing::new(1, at(0));
     unanswered(&mut standing, 0..5, RatesSaid::NotAll);
     let tried = standing.speed();
@@ -113,7 +113,7 @@ fn an_answer_that_is_late_ends_the_trial_and_a_prompt_one_does_not() {
 }
 
 #[test]
-fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
+fn releases_nearly_stop_when_nothing_is_heard_and_resume_at_once() {
     let mut standing = Standing::new(1, at(0));
     let mut in_second = |from: u64, heard: bool| {
         let mut released = 0;
@@ -125,7 +125,7 @@ fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
         }
         released
     };
-    // Others are heard, and only the answers are missing: the access point lives.
+    // Other packets are heard, and only acknowledgments are missing: the access point works.
     assert!(in_second(0, true) > 400);
     let (first, second) = (in_second(1, false), in_second(2, false));
     assert!((100..160).contains(&first), "{first}: a quarter");
@@ -134,7 +134,7 @@ fn without_a_signal_it_nearly_stops_and_with_one_it_goes_on_at_once() {
 }
 
 #[test]
-fn its_deadline_is_when_it_is_ready() {
+fn the_deadline_is_the_instant_at_which_a_packet_may_go() {
     for asks in [false, true] {
         let mut standing = Standing::new(1, at(0));
         fill(&mut standing, at(0), asks);

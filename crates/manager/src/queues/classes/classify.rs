@@ -1,4 +1,4 @@
-//! Which policy class and kind of traffic a flow is in. Changes nothing.
+//! Determines the policy class and kind of traffic of a flow. Changes nothing.
 
 use evenair_packet::Vlan;
 
@@ -10,7 +10,7 @@ use crate::ids::{ClassId, Direction};
 use crate::stations::Station;
 
 impl Policy {
-    /// Where a flow of a station is.
+    /// The place of a flow in the policy.
     pub(crate) fn place(&self, flow: &Flow, station: &Station) -> PolicyNode {
         let mut place = PolicyNode::default();
         for level in &self.levels {
@@ -57,7 +57,7 @@ impl ClassTree {
 }
 
 impl Rule {
-    /// All conditions that it names hold.
+    /// Whether all conditions of the rule hold.
     fn is_met(&self, flow: &Flow, station: &Station) -> bool {
         let Key { vlan, flow: key, .. } = &flow.key;
         let [own, far] = flow.ends();

@@ -1,4 +1,4 @@
-//! The tree of classes as it is configured.
+//! The configured tree of classes.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -15,10 +15,10 @@ use crate::ids::{ClassId, Direction};
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct ClassTree {
-    /// The classes, by their number. Siblings are asked in this order.
+    /// The classes, by number. Siblings are matched in this order.
     #[n(0)]
     pub classes: Vec<Class>,
-    /// Weight of whatever is in no class, and in a class with children in none of these.
+    /// Weight of traffic in no class, and in a class with children in none of these.
     #[n(1)]
     pub other: u32,
 }
@@ -27,27 +27,27 @@ pub struct ClassTree {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Class {
-    /// The class that it is in; `None`: it is below the root.
+    /// The class above it; `None`: the root.
     #[n(0)]
     pub parent: Option<ClassId>,
-    /// Its share beside its siblings.
+    /// Its weight beside its siblings.
     #[n(1)]
     pub weight: u32,
-    /// What it gets before weights say, as long as it has something to send.
+    /// Guaranteed amount, served before weights decide, as long as it has packets.
     #[n(2)]
     pub minimum: Option<Amount>,
-    /// What it gets at most, whatever the others leave.
+    /// Largest amount, whatever the others leave.
     #[n(3)]
     pub ceiling: Option<Amount>,
-    /// What is in it.
+    /// The traffic in it.
     #[n(4)]
     pub takes: Takes,
 }
 
-/// A part of what there is.
+/// An amount of the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Amount {
-    /// Of the medium's time, in thousandths. A minimum is a part of what is served.
+    /// Part of the medium's time, in thousandths. For a minimum, part of what is served.
     #[n(0)]
     Part(#[n(0)] u32),
     /// IP-level bits per second of data and ACKs that cross the WLAN.
@@ -55,25 +55,25 @@ pub enum Amount {
     Rate(#[n(0)] BitRate),
 }
 
-/// What a class takes.
+/// The traffic that a class takes.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Takes {
-    /// Stations that name it, and what one of its children takes.
+    /// Stations assigned to it, and the traffic of its children.
     #[n(0)]
     Named,
-    /// What meets one of these.
+    /// Traffic that matches one of these rules.
     #[n(1)]
     Rules(#[n(0)] Vec<Rule>),
-    /// What its siblings leave.
+    /// Traffic that its siblings leave.
     #[n(2)]
     Rest,
 }
 
-/// Conditions, all of which are to hold. A list names alternatives; an empty one asks for nothing.
+/// Conditions, all of which must hold. A list names alternatives; an empty one is no condition.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Rule {
-    /// Of the station.
+    /// MAC addresses of the station.
     #[cbor(n(0), skip_if = "Vec::is_empty")]
     pub macs: Vec<MacAddr>,
     /// Networks that the station's address is in.
@@ -82,19 +82,19 @@ pub struct Rule {
     /// Networks that the other end's address is in.
     #[cbor(n(2), skip_if = "Vec::is_empty")]
     pub peers: Vec<Subnet>,
-    /// VLANs; one of a single tag stands for whatever is inside of it.
+    /// VLANs; one with a single tag includes all with an inner tag.
     #[cbor(n(3), skip_if = "Vec::is_empty")]
     pub vlans: Vec<Vlan>,
-    /// Differentiated services code points, of what travels the way of the data.
+    /// Differentiated services code points, in the direction of the data.
     #[cbor(n(4), skip_if = "Vec::is_empty")]
     pub dscps: Vec<u8>,
     /// IP protocol numbers.
     #[cbor(n(5), skip_if = "Vec::is_empty")]
     pub protocols: Vec<u8>,
-    /// Ports of either end, from the first to the last.
+    /// Ranges of ports of either end, first to last.
     #[cbor(n(6), skip_if = "Vec::is_empty")]
     pub ports: Vec<(u16, u16)>,
-    /// Which way data travel.
+    /// Direction of the data.
     #[n(7)]
     pub direction: Option<Direction>,
     /// Networks in which the station was reported.
@@ -109,46 +109,46 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Application {
-    /// Its share beside the others of the station.
+    /// Its weight beside the others of the station.
     #[n(0)]
     pub weight: u32,
-    /// What meets one of these is of this kind, if it is of none before it.
+    /// Traffic that matches one of these is of this kind, unless an earlier kind matches.
     #[n(1)]
     pub rules: Vec<Rule>,
 }
 
-/// Why a tree of classes cannot be.
+/// Why a tree of classes is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClassError {
     /// More than [`ClassTree::MOST`].
     TooMany,
-    /// A class's parent is not there, it is its own ancestor, or it is deeper than [`ClassTree::DEEPEST`].
+    /// A class's parent does not exist, it is its own ancestor, or it is deeper than [`ClassTree::DEEPEST`].
     Parent(ClassId),
     /// Two siblings take the rest.
     RestTwice(ClassId),
-    /// A minimum or ceiling of nothing, of more than all, or above [`Config::MAX_RATE`](crate::Config::MAX_RATE).
+    /// A minimum or ceiling is zero, more than all, or above [`Config::MAX_RATE`](crate::Config::MAX_RATE).
     Amount(ClassId),
     /// A minimum is above the ceiling.
     MinimumAboveCeiling(ClassId),
-    /// The minimum parts of siblings are more than there is, or more than their parent's ceiling.
+    /// The minimum parts of siblings exceed the total, or their parent's ceiling.
     Minima(Option<ClassId>),
-    /// Of all rules together, more than [`ClassTree::MOST_RULES`], or more than [`ClassTree::MOST_ITEMS`] in their
-    /// lists.
+    /// All rules together are more than [`ClassTree::MOST_RULES`], or have more than [`ClassTree::MOST_ITEMS`] list
+    /// items.
     Rules,
-    /// A rule's code point has more than six bits, or a range of ports ends before it begins.
+    /// A rule's code point has more than six bits, or the end of a range of ports is before its beginning.
     Rule,
-    /// The tree is not the first level, or stands beside a level of classes.
+    /// The tree is not the first level, or there is a level of classes as well.
     Level,
 }
 
 impl ClassTree {
-    /// Classes at most.
+    /// Classes, at most.
     pub const MOST: usize = 256;
-    /// Classes on a way down at most.
+    /// Depth of the tree, at most.
     pub const DEEPEST: usize = 8;
-    /// Rules of all classes at most: each may be asked when a flow begins.
+    /// Rules of all classes, at most: each may be evaluated when a flow begins.
     pub const MOST_RULES: usize = 1024;
-    /// Items of all lists in these.
+    /// List items of all rules, at most.
     pub const MOST_ITEMS: usize = 8192;
 
     pub(crate) fn check(&self) -> Result<(), ClassError> {
@@ -169,12 +169,12 @@ impl ClassTree {
         core::iter::once(None).chain(parents.map(Some)).try_for_each(|of| self.check_minima(of))
     }
 
-    /// A class by its number.
+    /// The class of a number.
     pub(crate) fn get(&self, class: ClassId) -> &Class {
         &self.classes[usize::from(class.0)]
     }
 
-    /// A class and all above it, upward.
+    /// A class and its ancestors, upward.
     pub(crate) fn path(&self, class: Option<ClassId>) -> impl Iterator<Item = ClassId> + '_ {
         core::iter::successors(class, |&class| self.get(class).parent)
     }
@@ -210,7 +210,7 @@ impl ClassTree {
 }
 
 impl Class {
-    /// Its rules, if it has any.
+    /// The rules of a class, if it has any.
     pub(crate) fn rules(&self) -> &[Rule] {
         if let Takes::Rules(rules) = &self.takes { rules } else { &[] }
     }
@@ -239,7 +239,7 @@ impl Amount {
 }
 
 impl Rule {
-    /// Items in its lists.
+    /// Number of items in its lists.
     pub fn items(&self) -> usize {
         self.macs.len()
             + self.addresses.len()
@@ -253,12 +253,12 @@ impl Rule {
     }
 }
 
-/// There are no more than fit.
+/// A class number; the limit on classes ensures that it fits.
 pub(super) fn number(at: usize) -> ClassId {
     ClassId(u8::try_from(at).unwrap_or(u8::MAX))
 }
 
-/// Whether there may be these rules, together.
+/// Whether these rules together are within the limits.
 pub(crate) fn check_rules<'a>(rules: impl Iterator<Item = &'a Rule>) -> Result<(), ClassError> {
     let (mut count, mut items) = (0, 0);
     for rule in rules {

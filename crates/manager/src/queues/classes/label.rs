@@ -1,11 +1,11 @@
-//! Short names that come from outside: of networks, and of groups of stations.
+//! Short names from outside: of networks, and of groups of stations.
 
 use core::fmt;
 use core::str::FromStr;
 
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
-/// A name of 1 to 32 bytes, as an SSID has them (IEEE 802.11, 9.4.2.2): most are text, all may be anything.
+/// A name of 1 to 32 bytes, like an SSID (IEEE 802.11, 9.4.2.2): usually text, but any bytes are allowed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
     bytes: [u8; Self::MOST],
@@ -17,13 +17,13 @@ pub struct Label {
 pub struct LabelError;
 
 impl Label {
-    /// Bytes at most.
+    /// Bytes, at most.
     pub const MOST: usize = 32;
 
-    /// The name of these bytes.
+    /// A name of these bytes.
     ///
     /// # Errors
-    /// There are none, or more than [`Self::MOST`].
+    /// Empty, or longer than [`Self::MOST`].
     pub fn new(name: &[u8]) -> Result<Self, LabelError> {
         let mut bytes = [0; Self::MOST];
         let len = u8::try_from(name.len()).map_err(|_| LabelError)?;

@@ -2,11 +2,11 @@
 
 use crate::ids::ClassId;
 
-/// Where a flow is in the policy.
+/// A flow's place in the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PolicyNode {
-    /// The class farthest from the root that takes it; `None`: none does.
+    /// The deepest class that takes it; `None`: no class does.
     pub(crate) class: Option<ClassId>,
-    /// What it is to its station, by the number of an application.
+    /// Its kind of traffic, by the number of an application.
     pub(crate) application: Option<ClassId>,
 }

@@ -1,4 +1,4 @@
-//! The policy classes in a tree of queues: which node belongs to which class, and what each class may have now.
+//! The policy classes in a tree of queues: the node of each class, and what it may have now.
 //!
 //! A ceiling is a virtual clock that runs at the class's rate: each packet advances it by the time that the ceiling
 //! allows for it. While it is ahead of the real clock, the class is paused, and its siblings share its turns. It
@@ -22,11 +22,11 @@ use super::config::{Amount, Class, ClassTree, number};
 use crate::held::Service;
 use crate::ids::ClassId;
 
-/// For how long a class makes up for what it could not use: longer than a round of turns among a few tens of packets at
-/// low rates, shorter than what anybody would call a burst.
+/// Recently unused time that a class makes up for, at most: longer than a round of turns among a few tens of packets at
+/// low rates, shorter than a noticeable burst.
 const BURST: Span = Span::from_millis(50);
-/// By how much medium time a class that is served before its turn may be ahead of it. Less than keeps sparse queues
-/// in it from going before theirs.
+/// Medium time by which a class that is served for its minimum may be ahead of its share, at most. Less than what would
+/// keep its sparse queues from their priority.
 pub(crate) const LEAD: Span = Span::from_millis(30);
 
 /// The classes of a tree of queues.
@@ -34,7 +34,7 @@ pub(crate) const LEAD: Span = Span::from_millis(30);
 pub(crate) struct ClassNodes {
     pub(crate) tree: ClassTree,
     states: Vec<State>,
-    /// Those with a minimum, those that are paused.
+    /// Classes with a minimum; paused classes.
     guaranteed: Vec<ClassId>,
     paused: Vec<ClassId>,
     /// Charged airtime of all served packets.
@@ -44,11 +44,11 @@ pub(crate) struct ClassNodes {
 
 #[derive(Clone, Debug)]
 struct State {
-    /// While a flow is in it.
+    /// Its node, while it has a flow.
     node: Option<NodeId>,
-    /// When its ceiling lets it go on.
+    /// When its ceiling allows it to go on.
     free_at: Instant,
-    /// By the clock of its minimum, in nanoseconds: what it has had until now is what it is to have until then.
+    /// The clock of its minimum, in nanoseconds: the time until which its minimum has been served.
     due: u64,
     packets: u32,
     bytes: Bytes,
@@ -68,25 +68,25 @@ impl ClassNodes {
         }
     }
 
-    /// The same without ceilings.
+    /// The tree without ceilings.
     pub(crate) fn without_ceilings(tree: &ClassTree) -> ClassTree {
         let classes = tree.classes.iter().map(|class| Class { ceiling: None, ..class.clone() });
         ClassTree { classes: classes.collect(), other: tree.other }
     }
 
-    /// A class has this node now, or none; true: it is to be paused.
+    /// Sets the node of a class, or removes it. True: it is to be paused.
     pub(crate) fn set_node(&mut self, class: ClassId, node: Option<NodeId>) -> bool {
         self.state(class).node = node;
         self.paused.contains(&class)
     }
 
-    /// Time has come this far: nodes that may go on.
+    /// Advances to now: returns nodes to be resumed.
     pub(crate) fn refresh(&mut self, now: Instant) -> Vec<NodeId> {
         self.now = now;
         self.resume(|state| state.free_at <= now)
     }
 
-    /// All that are paused may go on.
+    /// Resumes all paused classes: returns their nodes.
     pub(crate) fn lift(&mut self) -> Vec<NodeId> {
         self.resume(|_| true)
     }
@@ -102,12 +102,12 @@ impl ClassNodes {
         go.into_iter().filter_map(|class| states[usize::from(class.0)].node).collect()
     }
 
-    /// When the next of those that are paused may go on.
+    /// When the next paused class may be resumed.
     pub(crate) fn next_free(&self) -> Option<Instant> {
         self.paused.iter().map(|class| self.states[usize::from(class.0)].free_at).min()
     }
 
-    /// The node that is farthest behind its minimum, of those that `may` be served.
+    /// The node that is farthest behind its minimum, among those that `may` be served.
     pub(crate) fn due(&self, may: impl Fn(NodeId) -> bool) -> Option<NodeId> {
         let behind = |&class: &ClassId| {
             let state = &self.states[usize::from(class.0)];
@@ -124,7 +124,7 @@ impl ClassNodes {
         }
     }
 
-    /// A packet of a class was served: nodes that are to be paused.
+    /// Notes the service of a packet of a class: returns nodes to be paused.
     pub(crate) fn note_service(&mut self, class: Option<ClassId>, service: &Service) -> Vec<NodeId> {
         self.served = Span::from_nanos(self.served.as_nanos().saturating_add(service.time.as_nanos()));
         let mut pause = Vec::new();
@@ -153,7 +153,7 @@ impl ClassNodes {
         pause
     }
 
-    /// Packets of a class have come to be held, or ceased to.
+    /// Notes packets of a class that come to be held (`more`), or cease to.
     pub(crate) fn note_held(&mut self, class: Option<ClassId>, packets: u32, bytes: Bytes, more: bool) {
         let mut up = class;
         while let Some(class) = up {
@@ -167,7 +167,7 @@ impl ClassNodes {
         }
     }
 
-    /// What is held in a class and below it, and whether it is at its ceiling.
+    /// Packets and bytes held in a class and below it, and whether it is at its ceiling.
     pub(crate) fn held(&self, class: ClassId) -> (u32, Bytes, bool) {
         let state = &self.states[usize::from(class.0)];
         (state.packets, state.bytes, self.paused.contains(&class))
@@ -179,7 +179,7 @@ impl ClassNodes {
 }
 
 impl Amount {
-    /// For how long so many bits, or so much of the medium, are all of it.
+    /// Time in which this amount grants so many bits, or so much medium time.
     fn time_for(self, bits: u64, time: Span) -> Span {
         match self {
             Self::Part(permille) => time.mul_div(1000, permille.into()),
@@ -194,7 +194,7 @@ mod tests {
     use crate::Takes;
     use evenair_units::BitRate;
 
-    /// One class with these amounts, in which a packet of 12,000 bits takes 2 ms.
+    /// One class with these amounts, and a packet of 12,000 bits that takes 2 ms.
     fn nodes(minimum: Option<Amount>, ceiling: Option<Amount>) -> (ClassNodes, Service) {
         let class = Class { parent: None, weight: 1, minimum, ceiling, takes: Takes::Rest };
         let mut nodes = ClassNodes::new(&ClassTree { classes: [class].into(), other: 1 }, Instant::ZERO);
@@ -203,7 +203,7 @@ mod tests {
         (nodes, Service { bits: 12_000, capacity: BitRate::from_mbps(6), time, real: time * 2, undisturbed: time })
     }
 
-    /// Packets served of 1,000 ms of trying each millisecond.
+    /// Packets served in 1,000 ms, with an attempt each millisecond.
     fn served_below(ceiling: Amount) -> usize {
         let (mut nodes, service) = nodes(None, Some(ceiling));
         let mut served = 0;
@@ -218,8 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn a_ceiling_lets_so_much_pass_and_a_burst() {
-        // 50 a second, and the 2.5 of 50 ms before; of the medium, which is half as fast as believed, 4 ms for each.
+    fn a_ceiling_lets_its_amount_pass_and_a_burst() {
+        // 50 a second, and the 2.5 of 50 ms before; as a part of the medium, which is half as fast as the model, 4 ms
+        // for each.
         assert_eq!(served_below(Amount::Rate(BitRate::from_kbps(600))), 53);
         assert_eq!(served_below(Amount::Part(200)), 53);
     }

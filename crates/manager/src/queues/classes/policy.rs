@@ -17,7 +17,7 @@ pub struct Policy {
     /// Levels in any order, each kind at most once, at least one; a tree of classes is the first.
     #[n(0)]
     pub levels: Vec<Level>,
-    /// What the operator calls the classes, by their numbers. Reports use it, and no decision does.
+    /// Names of the classes, by their numbers. For reports only.
     #[n(1)]
     pub names: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub struct Policy {
 /// One level of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Level {
-    /// Connections whose data travel from, and connections whose data travel to the WLAN.
+    /// Direction of the data: from the WLAN, to the WLAN.
     #[n(0)]
     Direction {
         /// Weight of uploads.
@@ -49,25 +49,25 @@ pub enum Level {
     /// stations count in bits.
     #[n(2)]
     Tree(#[n(0)] ClassTree),
-    /// Kinds of traffic, within whatever is above.
+    /// Kinds of traffic within the level above.
     #[n(3)]
     Application {
         /// The kinds, at most [`ClassTree::MOST`].
         #[n(0)]
         applications: Vec<Application>,
-        /// Weight of what is of none of them.
+        /// Weight of all other traffic.
         #[n(1)]
         other: u32,
     },
     /// Stations, by MAC address.
     #[n(4)]
     Station {
-        /// Weights count in medium time (weight times `C_i`) and not in bits.
+        /// Whether weights count in medium time (weight times `C_i`) and not in bits.
         #[n(0)]
         time_fair: bool,
     },
     /// IP addresses on the stations' side, all with weight one: behind a router or a mesh node, one MAC address
-    /// stands for many hosts. A host that has addresses of both versions counts for two.
+    /// represents many hosts. A host with addresses of both versions counts twice.
     #[n(5)]
     Host,
     /// Connections, all with weight one.
@@ -76,20 +76,20 @@ pub enum Level {
 }
 
 impl Default for Policy {
-    /// The same medium time for every station, whichever way its traffic goes; in a station the same for uploads and
-    /// downloads; in each direction the same for every connection.
+    /// Equal medium time for every station, whatever the direction of its traffic; within a station equal for uploads
+    /// and downloads; in each direction equal for every connection.
     fn default() -> Self {
         Self::of([Level::Station { time_fair: true }, Level::Direction { up: 1, down: 1 }, Level::Flow])
     }
 }
 
 impl Policy {
-    /// These levels, without names.
+    /// A policy of these levels, without names of classes.
     pub fn of(levels: impl Into<Vec<Level>>) -> Self {
         Self { levels: levels.into(), names: Vec::new() }
     }
 
-    /// All shares are of medium time.
+    /// Whether all shares are of medium time.
     pub(crate) fn is_by_time(&self) -> bool {
         self.tree().is_some() && !self.levels.contains(&Level::Station { time_fair: false })
     }
@@ -113,7 +113,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether code points decide where a flow is.
+    /// Whether code points affect classification.
     pub(crate) fn reads_dscp(&self) -> bool {
         let reads = |rules: &[Rule]| rules.iter().any(|rule| !rule.dscps.is_empty());
         self.levels.iter().any(|level| match level {
@@ -123,12 +123,12 @@ impl Policy {
         })
     }
 
-    /// Its tree of classes, where it has one.
+    /// Its tree of classes, if it has one.
     pub(crate) fn tree(&self) -> Option<&ClassTree> {
         self.levels.iter().find_map(|level| if let Level::Tree(tree) = level { Some(tree) } else { None })
     }
 
-    /// How many classes there are, and the parent of each.
+    /// The parent of each class.
     pub(crate) fn parents(&self) -> impl Iterator<Item = Option<ClassId>> {
         let count = match self.levels.iter().find(|level| matches!(level, Level::Class { .. } | Level::Tree(_))) {
             Some(Level::Class { weights, .. }) => weights.iter().map(|(class, _)| usize::from(class.0) + 1).max(),

@@ -9,10 +9,10 @@ use crate::ids::ClassId;
 use crate::latency::Latency;
 use crate::loss::Losses;
 
-/// Of one class, without its children.
+/// Totals of one class, without its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Total {
-    /// IP-level bytes released toward the WLAN, and that came from it.
+    /// IP-level bytes released toward the WLAN; IP-level bytes from it.
     pub(crate) released: Bytes,
     pub(crate) from_wlan: Bytes,
     /// Charged airtime of the released packets and of the packets that they cause.
@@ -22,7 +22,7 @@ pub(crate) struct Total {
     pub(crate) latency: Latency,
 }
 
-/// Of all, what is in none included.
+/// Totals of all classes, and of traffic in none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     none: Total,
@@ -45,13 +45,14 @@ impl Totals {
         Self { none: Total::default(), classes: policy.parents().map(|_| Total::default()).collect() }
     }
 
-    /// Of a flow's class.
+    /// The totals of a flow's class.
     pub(crate) fn of(&mut self, class: Option<ClassId>) -> &mut Total {
         let found = class.and_then(|class| self.classes.get_mut(usize::from(class.0)));
         found.unwrap_or(&mut self.none)
     }
 
-    /// Under another policy, a class that has the name of one before goes on counting; what had another is with none.
+    /// The totals under another policy: a class keeps those of the class of the same name; the others' go to traffic in
+    /// no class.
     pub(crate) fn moved(self, from: &Policy, to: &Policy) -> Self {
         let mut moved = Self::new(to);
         moved.none = self.none;
@@ -63,7 +64,7 @@ impl Totals {
         moved
     }
 
-    /// Of each class with all below it, and of what is in none.
+    /// Totals of each class including its descendants, and of traffic in none.
     pub(crate) fn report(&self, policy: &Policy) -> (Vec<Total>, Total) {
         let parents: Vec<_> = policy.parents().collect();
         let mut sums: Vec<Total> = self.classes.iter().map(|_| Total::default()).collect();

@@ -7,41 +7,41 @@ use minicbor::{Decode, Encode};
 
 use crate::ids::{ClassId, Direction};
 
-/// A queue discipline for what waits for the WLAN.
+/// A queue discipline for packets that wait for the WLAN.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct QueueConfig {
-    /// Which, with its parameters. Sizes are lengths at IP level.
+    /// The discipline and its parameters. Sizes are lengths at IP level.
     #[n(0)]
     pub discipline: evenair_sched::Config,
-    /// All packets toward a station are one flow; else those of a connection are.
+    /// Whether all packets toward a station are one flow, instead of those of a connection.
     #[n(1)]
     pub by_station: bool,
-    /// Of a discipline with a tree of classes: which packets are in which leaf. The first matching rule decides.
+    /// For a discipline with a tree of classes: the leaf of each packet. The first matching rule decides.
     #[n(2)]
     pub leaves: Vec<LeafRule>,
-    /// The leaf of all others.
+    /// The leaf of all other packets.
     #[n(3)]
     pub default_leaf: u32,
-    /// Of a channel-aware discipline with a table over the noise: the level that reported signals are compared with.
+    /// For a channel-aware discipline with a table by signal above noise: the noise level.
     #[n(4)]
     pub noise: Dbm,
-    /// Where flows are hashed.
+    /// Seed of the hash of flows.
     #[n(5)]
     pub seed: u64,
 }
 
-/// The packets of a leaf: all conditions hold.
+/// A rule for the packets of a leaf: all conditions must hold.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct LeafRule {
     /// Its number in the discipline's tree.
     #[n(0)]
     pub leaf: u32,
-    /// Toward stations of one of these classes; empty: of any.
+    /// Classes of the receiving station; empty: any.
     #[n(1)]
     pub classes: Vec<ClassId>,
-    /// Of connections whose data travel this way; `None`: either.
+    /// Direction of the connection's data; `None`: either.
     #[n(2)]
     pub direction: Option<Direction>,
 }

@@ -23,34 +23,34 @@ use evenair_units::{Instant, Span};
 
 use crate::Label;
 
-/// Where channels are, in MHz: IEEE 802.11-2020, annex E, below 1 GHz too.
+/// Frequencies of channels, in MHz: IEEE 802.11-2020, annex E, including those below 1 GHz.
 const CHANNELS_MHZ: RangeInclusive<u16> = 700..=7_200;
-/// More media are not learned.
+/// Learned domains, at most.
 const MOST: usize = 64;
-/// A radio whose reports differ is on the channel that it had, unless that was not reported for this long.
+/// Time without reports of its old channel after which a radio is taken to have changed it, where reports differ.
 const RETUNED: Span = Span::from_secs(30);
-/// Radios that are remembered.
+/// Radios remembered, at most.
 const MOST_RADIOS: usize = 4096;
 /// The bit of a MAC address's first octet for local administration (IEEE 802, 8.4).
 const LOCAL: u8 = 2;
-/// A channel without reports for this long is forgotten: longer than the longest interval between queries.
+/// Time without reports after which a channel is forgotten: longer than the longest interval between queries.
 const FORGOTTEN: Span = Span::from_secs(900);
 
-/// What makes a medium one of its own.
+/// What a learned domain belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Channel(u16),
 }
 
-/// Learned media, in the order in which they were made: behind the configured ones.
+/// Learned domains, in order of creation; they follow the configured ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Learned {
     media: Vec<(Kind, Label)>,
-    /// Channels, and when each was reported last.
+    /// Channels, and the last report of each.
     channels: Vec<(u16, Instant)>,
-    /// The channel of each radio, and when it was reported last.
+    /// The channel of each radio, and its last report.
     radios: BTreeMap<MacAddr, (u16, Instant)>,
-    /// There are several.
+    /// Whether there are several channels.
     several: bool,
 }
 
@@ -64,8 +64,8 @@ impl Learned {
         self.note_channel(now, mhz) || retuned
     }
 
-    /// The channel that a radio is on by all reports, and whether that is another one than before; `None`: this report contradicts
-    /// others. A radio has one channel: where reports differ, the one stays that is still reported.
+    /// The channel of a radio by all reports, and whether it has changed; `None`: this report contradicts others. A radio has one channel:
+    /// where reports differ, the one that is still reported stays.
     fn tune(&mut self, now: Instant, radio: MacAddr, mhz: u16) -> Option<(u16, bool)> {
         let is_full = self.radios.len() >= MOST_RADIOS && !self.radios.contains_key(&radio);
         if is_full {
@@ -101,7 +101,7 @@ impl Learned {
         changed
     }
 
-    /// True: there was none.
+    /// Creates a learned domain. True: it is new.
     fn make(&mut self, kind: Kind) -> bool {
         if self.media.len() >= MOST || self.media.iter().any(|(known, _)| *known == kind) {
             return false;
@@ -113,13 +113,13 @@ impl Learned {
         true
     }
 
-    /// The medium of a channel, by its place in the list.
+    /// The domain of a channel, by its index in the list.
     fn of_channel(&self, mhz: u16) -> Option<usize> {
         self.media.iter().position(|(kind, _)| self.several && *kind == Kind::Channel(mhz))
     }
 
-    /// The medium of a radio, by its place in the list. One whose channel is not known is that of a radio with nearly its address, as
-    /// virtual access points have it: it differs in the bit for local administration, in the last octet, or in both.
+    /// The domain of a radio, by its index in the list. One without a known channel is in that of a radio with a similar address, as
+    /// virtual access points have: it differs in the bit for local administration, in the last octet, or in both.
     pub(crate) fn of_radio(&self, radio: MacAddr) -> Option<usize> {
         let near = |known: MacAddr| {
             let [first, rest @ .., _] = known.0;
@@ -135,7 +135,7 @@ impl Learned {
         self.of_channel(known.or_else(alike)?)
     }
 
-    /// How many channels are domains of their own; zero: all are one domain.
+    /// Number of channels that are domains of their own; zero: all are one domain.
     pub(crate) fn in_use(&self) -> usize {
         if self.several { self.channels.len() } else { 0 }
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     impl Learned {
-        /// A report of some radio of this channel.
+        /// A report of some radio on this channel.
         fn hear_at(&mut self, now: Instant, mhz: u16) -> bool {
             let [high, low] = mhz.to_be_bytes();
             self.hear(now, MacAddr([2, 0, 0, high, low, 0]), mhz)
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn one_channel_is_no_reason_and_two_are() {
+    fn one_channel_makes_no_domain_and_two_do() {
         let mut learned = Learned::default();
         assert!(!learned.hear_at(at(0), 2437) && !learned.hear_at(at(1), 2437));
         assert_eq!((learned.media.len(), learned.of_channel(2437)), (0, None));
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!((learned.of_channel(5180), learned.of_channel(2412)), (Some(1), None));
         assert!(!learned.hear_at(at(3), 5180));
         assert!(learned.hear_at(at(4), 2412), "an access point that has changed its channel is on another medium");
-        // The one that it left is forgotten, and then the second one too.
+        // The channel that it left is forgotten, and then the second one too.
         assert!(!learned.hear_at(at(850), 2412) && !learned.hear_at(at(850), 5180) && !learned.hear_at(at(904), 2412));
         assert!(learned.hear_at(at(1_800), 2412), "one is left: it is the only medium");
         assert_eq!((learned.of_channel(2412), learned.media.len()), (None, 3));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_channel_makes_none_and_there_are_not_too_many() {
+    fn invalid_channels_are_ignored_and_their_number_is_bounded() {
         let mut learned = Learned::default();
         for mhz in [0, 6, 699, 7_201, u16::MAX] {
             assert!(!learned.hear_at(at(0), mhz));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_access_point_without_a_channel_is_on_that_of_its_radio() {
+    fn a_virtual_access_point_without_a_channel_is_on_the_channel_of_its_radio() {
         let mut learned = Learned::default();
         let radio = |text: &str| text.parse::<MacAddr>().expect("an address");
         learned.hear(at(0), radio("4c:5e:0c:00:10:01"), 2_412);

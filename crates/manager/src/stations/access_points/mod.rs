@@ -1,4 +1,4 @@
-//! Access points: how the box learns at which one a station is, and which contention domain each belongs to.
+//! Access points: how the box learns at which one a station is, and the contention domain of each.
 //!
 //! Without any information there is one domain, and the access point of a station does not matter. With configured
 //! access points, each has a domain of its own unless the operator gives several of them the same *domain* name,
@@ -41,11 +41,11 @@ pub struct AccessPoint {
     /// Its name in reports, also accepted where a station's place is reported.
     #[n(0)]
     pub name: Label,
-    /// Its contention domain: those with the same one are on one medium. [`AccessPoint::DEFAULT_DOMAIN`] is that of
-    /// whoever is not known to be at an access point.
+    /// Its contention domain, which access points of the same name share. [`AccessPoint::DEFAULT_DOMAIN`] is that of stations not known to
+    /// be at an access point.
     #[n(1)]
     pub domain: Label,
-    /// Frames of its stations come in one of these VLANs. One without an inner tag stands for all that are inside it.
+    /// VLANs of its stations' frames. One without an inner tag includes all with an inner tag.
     #[cbor(n(2), skip_if = "Vec::is_empty")]
     pub vlans: Vec<Vlan>,
     /// Its radios' addresses (BSSIDs).
@@ -54,8 +54,8 @@ pub struct AccessPoint {
     /// Other names accepted where a station's place is reported.
     #[cbor(n(4), skip_if = "Vec::is_empty")]
     pub aliases: Vec<Label>,
-    /// Its standard, with the usual profile ([`evenair_wifi::Phy::default_for`]). `None`, or that of the configuration's PHY: that
-    /// PHY. All access points of a domain have the same.
+    /// Its standard, with the usual profile ([`evenair_wifi::Phy::default_for`]). `None`, or that of the configuration's PHY: that PHY.
+    /// All access points of a domain have the same.
     #[n(5)]
     pub standard: Option<Standard>,
 }
@@ -63,10 +63,10 @@ pub struct AccessPoint {
 /// The first bits of MAC addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct MacPrefix {
-    /// An address that begins so; what is behind the prefix does not matter.
+    /// An address with this prefix; bits after the prefix are ignored.
     #[n(0)]
     pub mac: MacAddr,
-    /// How many bits, 1 to 48.
+    /// Length of the prefix in bits, 1 to 48.
     #[n(1)]
     pub bits: u8,
 }
@@ -74,7 +74,7 @@ pub struct MacPrefix {
 /// A reported access point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Place {
-    /// By a name of it.
+    /// By a name.
     #[n(0)]
     Named(#[n(0)] Label),
     /// By the address of its radio (BSSID).
@@ -92,26 +92,26 @@ pub enum Place {
     },
 }
 
-/// Why a list of access points cannot be.
+/// Why a list of access points is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessPointError {
     /// More than [`AccessPoint::MOST`], or more than [`AccessPoint::MOST_MARKS`] VLANs, radios and names in all.
     TooMany,
     /// Two access points have this name.
     Name(Label),
-    /// Frames in this VLAN would be of two.
+    /// Two access points have this VLAN.
     Vlan(Vlan),
-    /// This prefix is of two, or has no bits or more than 48.
+    /// Two access points have this prefix, or it has no bits or more than 48.
     Radio(MacPrefix),
-    /// A contention domain would have two standards: its slot and its inter-frame spaces are those of one.
+    /// A contention domain has two standards, but slot and inter-frame spaces are those of one.
     Standard {
-        /// The access point of another standard than the domain's.
+        /// The access point whose standard differs from its domain's.
         name: Label,
         /// The domain.
         domain: Label,
         /// The access point's standard.
         own: Standard,
-        /// The domain's: that of its first access point; of the default domain that of the configuration's PHY.
+        /// The domain's standard: that of its first access point; for the default domain that of the configuration's PHY.
         common: Standard,
     },
 }
@@ -119,35 +119,35 @@ pub enum AccessPointError {
 impl AccessPoint {
     /// The domain of stations that are not known to be in another.
     pub const DEFAULT_DOMAIN: &str = "default";
-    /// Access points at most, and so domains.
+    /// Access points, and so domains, at most.
     pub const MOST: usize = 1024;
-    /// VLANs, radios and names of all together at most.
+    /// VLANs, radios and names of all access points together, at most.
     pub const MOST_MARKS: usize = 1 << 14;
 
-    /// One of this name, in a domain of its own, without other names.
+    /// An access point of this name, in a domain of its own, without other names.
     pub const fn new(name: Label) -> Self {
         Self { name, domain: name, vlans: Vec::new(), radios: Vec::new(), aliases: Vec::new(), standard: None }
     }
 }
 
 impl MacPrefix {
-    /// The bits of the prefix, and zeros.
+    /// The bits of the prefix, followed by zeros.
     fn value(self) -> u64 {
         masked(self.mac, self.bits)
     }
 }
 
-/// The first bits of an address, as a number with zeros behind them.
+/// The first bits of an address as a number, followed by zeros.
 fn masked(mac: MacAddr, bits: u8) -> u64 {
     let [a, b, c, d, e, f] = mac.0;
     let behind = 48 - u32::from(bits.min(48));
     u64::from_be_bytes([0, 0, a, b, c, d, e, f]) >> behind << behind
 }
 
-/// Whether these can be.
+/// Checks a list of access points.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first error found.
 pub(crate) fn check(access_points: &[AccessPoint]) -> Result<(), AccessPointError> {
     let marks = access_points.iter().map(|at| at.vlans.len() + at.radios.len() + at.aliases.len()).sum::<usize>();
     if access_points.len() > AccessPoint::MOST || marks > AccessPoint::MOST_MARKS {
@@ -202,12 +202,11 @@ impl fmt::Display for AccessPointError {
 
 impl core::error::Error for AccessPointError {}
 
-/// Whether there is a model for the domain of each access point: a contention domain has one slot, one set of inter-
-/// frame spaces and one set of rates, and the default domain, where any station may be, has those of the
-/// configuration's own PHY (`default`).
+/// Whether there is a model for the domain of each access point: a contention domain has one slot, one set of inter-frame spaces and one
+/// set of rates, and the default domain, where any station may be, has those of the configuration's own PHY (`default`).
 ///
 /// # Errors
-/// The first access point that is of another standard than those before it in its domain.
+/// The first access point with another standard than earlier ones in its domain.
 pub(crate) fn check_standards(default: Standard, access_points: &[AccessPoint]) -> Result<(), AccessPointError> {
     let mut standards = BTreeMap::new();
     standards.insert(AccessPoint::DEFAULT_DOMAIN.as_bytes(), default);

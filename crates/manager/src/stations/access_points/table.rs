@@ -1,4 +1,4 @@
-//! Where access points are looked up.
+//! Lookup of access points.
 
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
@@ -14,21 +14,21 @@ use crate::ids::DomainId;
 /// The access points of a configuration.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    /// Names of the domains, but for the default one.
+    /// Names of the domains, without the default one.
     domains: Vec<Label>,
-    /// Names, and domains.
+    /// Names and domains of the access points.
     access_points: Vec<(Label, DomainId)>,
     by_name: BTreeMap<Label, usize>,
     by_vlan: BTreeMap<(u16, Option<u16>), usize>,
-    /// By the number of bits, the longest last, and the bits.
+    /// By the number of bits, the longest last, and by the bits.
     by_radio: BTreeMap<u8, BTreeMap<u64, usize>>,
-    /// Media beside those that are configured.
+    /// Learned domains, beside the configured ones.
     pub(crate) learned: Learned,
 }
 
 impl Table {
     /// # Errors
-    /// Something is of two access points.
+    /// Two access points share a name, VLAN or radio.
     pub(super) fn new(access_points: &[AccessPoint]) -> Result<Self, AccessPointError> {
         let mut this = Self::default();
         let mut domains = BTreeMap::new();
@@ -55,48 +55,48 @@ impl Table {
         Ok(this)
     }
 
-    /// Of a checked configuration.
+    /// A table of a checked configuration.
     pub(crate) fn of(access_points: &[AccessPoint]) -> Self {
         Self::new(access_points).expect("a checked configuration")
     }
 
-    /// Of another checked configuration, with what was learned under the one before.
+    /// A table of another checked configuration, which keeps what was learned.
     pub(crate) fn renewed(&self, access_points: &[AccessPoint]) -> Self {
         Self { learned: self.learned.clone(), ..Self::of(access_points) }
     }
 
-    /// The names of the domains, the default one's first, those that were learned last.
+    /// Names of the domains: the default one first, learned ones last.
     pub(crate) fn domains(&self) -> impl Iterator<Item = Label> {
         let default = AccessPoint::DEFAULT_DOMAIN.parse().expect("a short name");
         core::iter::once(default).chain(self.domains.iter().copied()).chain(self.learned.names())
     }
 
-    /// The domains of the configured access points, in their order.
+    /// Domains of the configured access points, in their order.
     pub(crate) fn configured(&self) -> impl Iterator<Item = DomainId> {
         self.access_points.iter().map(|&(_, domain)| domain)
     }
 
-    /// The first domain behind those that are configured.
+    /// Index of the first learned domain.
     fn first_learned(&self) -> usize {
         1 + self.domains.len()
     }
 
-    /// The place of a domain among those that were learned.
+    /// Index of a domain among the learned ones.
     pub(crate) fn place_learned(&self, domain: DomainId) -> Option<usize> {
         domain.index().checked_sub(self.first_learned())
     }
 
-    /// The domain of the learned medium at this place.
+    /// The learned domain at this index.
     pub(crate) fn learned_at(&self, place: usize) -> DomainId {
         DomainId::at(self.first_learned() + place)
     }
 
-    /// Whether a radio is one of those that are configured.
+    /// Whether a radio is configured.
     pub(crate) fn knows(&self, radio: MacAddr) -> bool {
         self.by_radio.iter().any(|(&bits, of)| of.contains_key(&masked(radio, bits)))
     }
 
-    /// The access point of this name.
+    /// The access point at a reported place.
     pub(crate) fn find(&self, place: Place) -> Option<(Label, DomainId)> {
         let at = match place {
             Place::Named(name) => self.by_name.get(&name),
@@ -112,7 +112,7 @@ impl Table {
         at.map(|&at| self.access_points[at]).or_else(learned)
     }
 
-    /// Whether VLANs identify access points.
+    /// Whether any VLAN identifies an access point.
     pub(crate) fn reads_vlans(&self) -> bool {
         !self.by_vlan.is_empty()
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_point_is_found_by_each_of_its_marks() {
+    fn an_access_point_is_found_by_each_name_vlan_and_radio() {
         let table = Table::of(&points());
         let found = |place| table.find(place).map(|(name, domain)| (name.to_string(), domain.index()));
         let (hall, yard) = (Some(("hall".into(), 1)), Some(("yard".into(), 2)));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_two_is_refused() {
+    fn marks_of_two_access_points_are_refused() {
         let with = |change: fn(&mut Vec<AccessPoint>)| {
             let mut points = points();
             change(&mut points);

@@ -1,62 +1,63 @@
-//! The costs of all rows, followed from stretch to stretch.
+//! The costs of all rows, tracked from interval to interval.
 //!
-//! A Kalman filter with one measurement for each stretch: what each row used, times its cost, adds up to what the stretch
-//! took. It is least squares that forgets, in a form that has estimates and their errors after each equation, also
-//! while there are fewer of these than rows: what they do not determine stays at the mean cost, with a large error.
-//! Costs drift a little (`DRIFT_PART`). If two stretches in a row took something else than the costs explain, some
-//! station's cost has changed: then all are uncertain, and the next few stretches show whose it is.
+//! A Kalman filter with one measurement for each interval (stretch): what each row used, times its cost, adds up to the length of the
+//! interval. It is least squares with forgetting, in a form that has estimates and their errors after each equation, also while there are
+//! fewer equations than rows: costs that are not determined stay at the mean, with a large error. Costs drift a little (`DRIFT_PART`). If
+//! the lengths of two intervals in a row contradict the costs, some station's cost has changed: then all become uncertain, and the next
+//! few intervals show which one.
 //!
-//! What is completed at the end of a stretch is seen a little late, and this part of a stretch's time belongs to the one
-//! before. So beside the costs there is the lateness at the beginning and at the end of a stretch, in a row each; the one is
-//! the other of the next stretch. Without them three times as many stretches would be needed.
+//! Packets that leave at the end of an interval are seen to complete a little later, in the next one, although their time belongs to the
+//! first. So beside the costs there are two more rows, the lateness at the beginning and at the end of an interval; the end is the
+//! beginning of the next interval. Without them three times as many intervals would be needed.
 //!
 //! Source: Kalman filter with a random walk of the parameters (Ljung, "System Identification", 11.2 and 11.6).
 
 use alloc::vec::Vec;
 
-/// Costs are in parts of this.
+/// Fixed-point unit of costs, and its square.
 pub(super) const UNIT: i128 = 1 << 16;
 const SQUARED: i128 = UNIT * UNIT;
-/// Costs, in `UNIT`: no medium is so much faster than assumed, or slower.
+/// Bounds of a cost, in `UNIT`: no medium is so much faster or slower than assumed.
 const COSTS: core::ops::RangeInclusive<i128> = UNIT / 256..=UNIT * 256;
-/// The variance of what a stretch takes beside what its releases explain, in us squared, at first: a few packets whose
-/// answers belong to a neighbouring stretch.
+/// Variance of an interval's length beyond what its releases explain, in us squared: initially (a few packets whose acknowledgments belong
+/// to a neighbouring interval), and its bounds.
 const FIRST_NOISE: i128 = 5_000 * 5_000;
 const NOISES: core::ops::RangeInclusive<i128> = 1_000 * 1_000..=12_000 * 12_000;
-/// Of it, what comes from one end of the stretch, and what from neither: random backoffs, retries.
+/// Divisors of that variance: `NOISE_OF_AN_END` gives the variance of the lateness at each end of an interval, `NOISE_BETWEEN` that of
+/// what happens between the ends (random back-offs, retries).
 const NOISE_OF_AN_END: i128 = 2;
 const NOISE_BETWEEN: i128 = 4;
-/// The rows of the ends, in units of so many us, before those of stations.
+/// Number of rows for the ends of an interval, before those of stations; their unit, in us.
 const ENDS: usize = 2;
 const END_UNIT: i128 = 1_000;
-/// The noise is the mean over about so many stretches.
+/// Intervals over which the variance is averaged, as an exponential mean.
 const NOISE_OVER: i128 = 16;
-/// A cost changes by one part in so many from a stretch to the next (standard deviation).
+/// Change of a cost from one interval to the next, as its standard deviation, as a divisor.
 const DRIFT_PART: i128 = 125;
-/// Something has changed where the difference, squared, is so many times what is expected: three standard deviations.
+/// Squared error, relative to the expected one, from which on an interval is odd: three standard deviations.
 const ODD: i128 = 9;
-/// A cost is not farther from the mean than by this factor: the rates of a standard have less between them.
+/// Largest factor between a cost and the mean: the rates of a standard have less between them.
 const BESIDE_MEAN: i128 = 16;
-/// The mean cost is that over about so many stretches.
+/// Intervals over which the mean cost is averaged, as an exponential mean.
 const MEAN_OVER: i128 = 8;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
-    /// In `UNIT`.
+    /// Costs of the rows, in `UNIT`.
     costs: Vec<i128>,
-    /// Their covariances, in `UNIT` squared.
+    /// Covariances of the costs, in `UNIT` squared.
     covariance: Vec<Vec<i128>>,
-    /// The mean cost of all that is used. Zero: nothing was seen.
+    /// Mean cost of all that is used. Zero: no interval yet.
     mean: i128,
     noise: i128,
-    /// The last stretch was odd.
+    /// Whether the last interval was odd.
     was_odd: bool,
-    /// Which of the ends is that of the last stretch.
+    /// Which end row belongs to the last interval.
     last_end: usize,
 }
 
 impl Filter {
-    /// The cost of a row, and its standard deviation. `None`: nothing was seen.
+    /// The cost of a row, and its standard deviation. `None`: no interval yet.
     pub(super) fn estimate(&self, row: usize) -> Option<(u64, u64)> {
         let row = row + ENDS;
         let variance = self.covariance.get(row)?[row];
@@ -64,12 +65,12 @@ impl Filter {
         Some((u64::try_from(self.costs[row]).ok()?, u64::try_from(deviation).unwrap_or(u64::MAX)))
     }
 
-    /// The mean cost. Zero: nothing was seen.
+    /// The mean cost. Zero: no interval yet.
     pub(super) fn mean(&self) -> u64 {
         u64::try_from(self.mean).unwrap_or(0)
     }
 
-    /// Handles a stretch: what each row used, and what it took, in us. `joins`: it began where the last one ended.
+    /// Handles an interval: what each row used, and its length, in us. `joins`: it began where the last one ended.
     pub(super) fn on_stretch(&mut self, used: &[i128], took: i128, joins: bool) {
         let all: i128 = used.iter().sum();
         if all <= 0 {
@@ -90,7 +91,7 @@ impl Filter {
         let changed = is_odd && self.was_odd;
         self.was_odd = is_odd && !changed;
         if self.was_odd {
-            // One alone is an outage, or a station that slept.
+            // A single odd interval is an outage, or a station that slept.
             return;
         }
         if changed {
@@ -104,7 +105,7 @@ impl Filter {
         self.correct(&common, error, total);
     }
 
-    /// The same with the ends, of which that of this stretch is not known yet.
+    /// Adds the rows of the ends, of which that of this interval's end is unknown yet.
     fn with_ends(&mut self, used: &[i128], joins: bool) -> Vec<i128> {
         let (first, last) = (self.last_end, 1 - self.last_end);
         self.last_end = last;
@@ -123,9 +124,9 @@ impl Filter {
         self.reset(row, 0, self.noise * SQUARED / NOISE_OF_AN_END / (END_UNIT * END_UNIT));
     }
 
-    /// What the rows have in common with what was used: the covariance times it.
+    /// The covariance matrix times what was used.
     fn common(&self, used: &[i128]) -> Vec<i128> {
-        // Two of them can be multiplied.
+        // Small enough for the product of two.
         let limit = 1 << 62;
         self.covariance.iter().map(|row| dot(row, used).clamp(-limit, limit)).collect()
     }
@@ -140,8 +141,8 @@ impl Filter {
             }
         }
         for i in ENDS..self.costs.len() {
-            // Of what is not used nothing is known in the end, and less than that cannot be. What looks like noise may be
-            // wrong costs.
+            // The variance of an unused row grows up to the square of the mean cost: an unknown cost is no worse known than that. A large
+            // noise may be due to wrong costs, so the drift grows with it.
             let drift = self.costs[i] / DRIFT_PART;
             let drift = drift * drift * self.noise.max(FIRST_NOISE) / FIRST_NOISE;
             if self.covariance[i][i] < self.mean * self.mean {
@@ -150,7 +151,7 @@ impl Filter {
         }
     }
 
-    /// Any of the costs may be another one now.
+    /// Makes all costs uncertain, since any of them may have changed.
     fn loosen(&mut self) {
         self.noise = self.noise.min(FIRST_NOISE);
         for (i, cost) in self.costs.iter().enumerate().skip(ENDS) {
@@ -167,7 +168,7 @@ impl Filter {
         self.reset(self.costs.len() - 1, self.mean, self.mean * self.mean);
     }
 
-    /// A row is of another station now.
+    /// Resets a row that gets another station.
     pub(super) fn forget(&mut self, row: usize) {
         if row + ENDS < self.costs.len() {
             self.reset(row + ENDS, self.mean, self.mean * self.mean);
@@ -181,7 +182,7 @@ impl Filter {
         self.covariance[row][row] = variance;
     }
 
-    /// What the row uses is counted in another unit now, which is `numerator / denominator` times the one before.
+    /// Changes the unit of a row to `numerator / denominator` times the former one.
     pub(super) fn rescale(&mut self, row: usize, numerator: i128, denominator: i128) {
         let row = row + ENDS;
         if row >= self.costs.len() {

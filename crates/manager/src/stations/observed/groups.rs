@@ -1,7 +1,7 @@
-//! Stations whose costs do not differ: they have one cost, which is better known than that of each.
+//! Stations whose costs do not differ: their common cost is known better than that of each.
 //!
-//! The most similar groups are joined first, until all differ by more than their errors explain. So stations that are
-//! equal stay equal, and what is inferred of them does not follow the noise of each.
+//! The most similar groups are joined first, until all differ by more than their errors explain. So equal stations stay
+//! equal, and inferred rates do not follow the noise of each.
 //!
 //! Principle: agglomerative clustering with a test for the difference of two means.
 
@@ -11,13 +11,12 @@ use evenair_units::Span;
 
 use crate::ids::StationId;
 
-/// Groups differ if their means do by more than so many hundredths of the error of the difference, which is two standard
-/// deviations.
+/// Difference of two means, in hundredths of its error (two standard deviations), from which on groups differ.
 const DIFFERS_AT_PERCENT: u64 = 200;
-/// They do not if it is less than one part in so many.
+/// Relative difference, as a divisor, below which groups do not differ in any case.
 const ALIKE_PART: u64 = 12;
 
-/// What a full-size packet of a station takes, and how far that is off at most.
+/// Airtime of a full-size packet of a station, and its largest likely error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Estimate {
     pub(crate) station: StationId,
@@ -25,16 +24,16 @@ pub(crate) struct Estimate {
     pub(crate) error: Span,
 }
 
-/// Stations that are alike.
+/// Stations with equal costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) stations: Vec<StationId>,
-    /// The mean, the better known ones counting for more, and its error.
+    /// Mean airtime, weighted by precision, and its error.
     pub(crate) airtime: Span,
     pub(crate) error: Span,
 }
 
-/// The groups, the cheapest first.
+/// The groups, lowest cost first.
 pub(crate) fn groups(mut seen: Vec<Estimate>) -> Vec<Group> {
     seen.sort_unstable_by_key(|seen| (seen.airtime, seen.station));
     let alone = |seen: Estimate| Group { stations: [seen.station].into(), airtime: seen.airtime, error: seen.error };
@@ -49,7 +48,7 @@ pub(crate) fn groups(mut seen: Vec<Estimate>) -> Vec<Group> {
 }
 
 impl Group {
-    /// How far it is from the next one, in hundredths of the error of that. `None`: they differ.
+    /// Distance to the next group, in hundredths of its error. `None`: they differ.
     fn distance(&self, next: &Self) -> Option<u64> {
         let between = next.airtime.saturating_sub(self.airtime).as_nanos();
         let square = |error: Span| error.as_nanos().saturating_mul(error.as_nanos());
@@ -76,7 +75,7 @@ impl Group {
 mod tests {
     use super::*;
 
-    /// How many stations are in each group, of such airtimes and errors in us.
+    /// Numbers of stations in each group, for these airtimes and errors in us.
     fn sizes(seen: &[(u64, u64)]) -> Vec<usize> {
         let estimate = |(n, &(airtime, error)): (u32, &(u64, u64))| Estimate {
             station: StationId(n),
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_by_less_than_its_error_is_alike() {
+    fn stations_that_differ_by_less_than_the_error_are_one_group() {
         assert_eq!(sizes(&[(2_100, 200), (330, 40), (600, 60), (350, 40), (2_000, 200), (620, 60)]), [2, 2, 2]);
         assert_eq!(sizes(&[(330, 300), (600, 300), (500, 300)]), [3], "too little is known");
         assert_eq!(sizes(&[(330, 5), (340, 5)]), [2], "next to nothing");
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_known_better_than_each() {
+    fn a_group_is_known_better_than_each_station() {
         let estimate = |n, airtime, error| Estimate {
             station: StationId(n),
             airtime: Span::from_micros(airtime),

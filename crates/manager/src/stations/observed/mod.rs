@@ -1,27 +1,23 @@
-//! Airtime estimator: what the releases toward each station really cost the medium, by least squares from observation
-//! alone.
+//! Airtime estimator: the real medium time of releases toward each station, by least squares from observation alone.
 //!
-//! Reported or assumed rates give each release an airtime. How long the medium took for all releases together is known from
-//! completions: the newest acknowledged release has left the access point, and all before it are taken to have left too, which
-//! is right before a FIFO access point. So each stretch in which the medium always had something to send is one equation: the releases
-//! completed in it, station by station, each weighted with the unknown cost per unit of charged airtime, add up to
-//! its length. The equations determine the costs ([`filter`]). If the rates are right, all costs are alike,
-//! because retries, other networks and model errors affect all stations. A station whose cost differs from the
-//! others' has a wrong report, or, where nothing is reported, another rate than is assumed ([`groups`]).
+//! Reported or assumed rates give each release an airtime. The medium time of all releases together is known from completions: the newest
+//! acknowledged release has left the access point, and all earlier ones are taken to have left too, which is right before a FIFO access
+//! point. So each interval (*stretch*) in which the medium always had something to send is one equation: the releases completed in it, by
+//! station, each times the unknown cost per unit of charged airtime, add up to its length. The equations determine the costs ([`filter`]).
+//! If the rates are right, all costs are alike, because retries, other networks and model errors affect all stations. A station whose cost
+//! differs has a wrong report or, without a report, another rate than the assumed one ([`groups`]).
 //!
-//! By itself a fair scheduler serves the same mixture in each stretch, and the equations cannot separate the
-//! stations. Therefore the scheduler adds a dither ([`Observed::lean`]): in each stretch a station is charged so that it gets
-//! more than its share or less, by a sequence of some seconds in which both are equally frequent, and in which each
-//! station begins elsewhere. Over that time no station loses. The dither is large while costs are unknown, and small
-//! afterwards. While it is large each stretch is followed by its opposite, so that shares are right over two of them.
+//! By itself a fair scheduler serves the same mixture in each interval, and the equations cannot separate the stations. Therefore the
+//! scheduler adds a dither ([`Observed::lean`]): in each interval a station is charged so that it gets more or less than its share, by a
+//! sequence of some seconds in which both are equally frequent, and in which each station has its own offset. Over that time no station
+//! loses. The dither is large while costs are unknown, and small afterwards. While it is large each interval is followed by its opposite,
+//! so that shares are right over two of them.
 //!
-//! Completions are observed a packet or two late, and not in the order of transmission. Therefore stretches are long
-//! compared with packets, and costs of single packets are not used: when two stations alternate, one packet of delay
-//! would charge the other station.
+//! Completions are observed a packet or two late, and not in the order of transmission. Therefore intervals are long compared with
+//! packets, and costs of single packets are not used: when two stations alternate, one packet of delay would charge the other station.
 //!
-//! What is not here: the consequence for reported rates (see `reports::outliers`) and for those of which nothing is reported
-//! (see `stations::inferred`); stations beyond the [`MOST`] that
-//! use the medium most, which are lumped together; traffic from stations that no release has caused.
+//! What is not here: the consequence for reported rates (see `reports::outliers`) and for unreported ones (see `stations::inferred`);
+//! stations beyond the [`MOST`] that use the medium most, which share one row; traffic from stations that no release has caused.
 //!
 //! Source: least squares with exponential forgetting (Ljung, "System Identification", 11.2); the dither is what that
 //! book calls excitation, and its sequence a pseudorandom binary signal (13.3).
@@ -38,73 +34,74 @@ use crate::ids::StationId;
 use filter::Filter;
 pub(crate) use groups::{Estimate, Group, groups};
 
-/// A stretch in which each station leans one way.
+/// Length of an interval of measurement, in which the dither of each station is constant.
 const STRETCH: Span = Span::from_millis(200);
-/// Less than this of it, and it says nothing: a few packets that were answered late.
+/// Shortest measured part of an interval that counts: less is a few packets that were acknowledged late.
 const LEAST: Span = Span::from_millis(80);
-/// Without any answer for so long, and it is no packet that took so long: nothing was heard.
+/// Time without acknowledgments that is an outage: no packet takes so long.
 const OUTAGE: Span = Span::from_millis(100);
-/// Without any answer for so long, and nothing is learned by leaning.
+/// Time without acknowledgments after which the dither pauses.
 const SILENCE: Span = Span::from_secs(1);
-/// Stations with a row of their own.
+/// Stations with a row of their own, at most.
 pub(crate) const MOST: usize = 24;
-/// The most releases whose completion is awaited; the controller keeps far fewer in flight.
+/// Releases with an awaited completion, at most; the controller has far fewer in flight.
 const MOST_UNDER_WAY: usize = 4096;
-/// A cost is known where its error, twice the standard deviation, is below one part of so many of it, or of the mean cost.
+/// A cost is known if its error, twice the standard deviation, is below this part (as a divisor) of it or of the mean cost.
 const KNOWN_PART: u64 = 2;
-/// While it leans, a station has this part more or less: where the worst error is above so many hundredths, and else.
+/// Dither, as a fraction of a station's charge: the first if the worst error of a cost, in hundredths, exceeds the number before it; the
+/// last otherwise.
 const LEANS: [(u64, (u64, u64)); 2] = [(50, (3, 5)), (12, (1, 3))];
 const LEAST_LEAN: (u64, u64) = (1, 8);
-/// A maximum-length sequence (x^5 + x^2 + 1): shifted by another number, it has next to nothing in common with itself.
+/// A maximum-length sequence (x^5 + x^2 + 1), which is nearly uncorrelated with its own shifts; its length.
 const SEQUENCE: u32 = 0b100_1011_0011_1110_0011_0111_0101_0000;
 const SEQUENCE_BITS: u64 = 31;
 
-/// Releases of one medium, and what they cost.
+/// The estimator of a contention domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
-    /// Unacknowledged releases: the number, the row, the airtime by the reported rate.
+    /// Releases without a completion: number, row, airtime by the reported rate.
     under_way: VecDeque<(u64, u8, Span)>,
-    /// Answers count from here on; when the last one came.
+    /// Completions count from this instant on; the last one.
     since: Option<Instant>,
     answered: Instant,
     stretch: Stretch,
-    /// The row of each station. Row 0 is of all others.
+    /// The row of each station. Row 0 belongs to all others together.
     rows: BTreeMap<StationId, u8>,
     owners: Vec<Option<Owner>>,
-    /// What each row used of late, in us.
+    /// Recent use of each row, in us.
     lately: Vec<u64>,
-    /// One of the others, which gets a row if one is free or idle.
+    /// A station of row 0 that gets its own row if one is free or idle.
     newcomer: Option<StationId>,
     filter: Filter,
-    /// A station has this part more or less while it leans.
+    /// The dither, as a fraction.
     lean: (u64, u64),
-    /// The stretch begins where the last one that said something ended.
+    /// Whether the interval begins at the end of the last counted one.
     joins: bool,
 }
 
-/// Whose a row is.
+/// The station of a row.
 #[derive(Clone, Copy, Debug)]
 struct Owner {
     station: StationId,
-    /// In what its releases are counted. `None`: not known yet.
+    /// Unit in which its releases are counted. `None`: unknown yet.
     unit: Option<Measure>,
 }
 
-/// In what the releases of a station are counted.
+/// The unit in which the releases of a station are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measure {
-    /// The airtime of a full-size packet.
+    /// Airtime of a full-size packet.
     pub(crate) full_size: Span,
-    /// It follows from a report: where it changes, so has the station.
+    /// Whether it follows from a report: if it changes, the station's rate has changed.
     pub(crate) is_reported: bool,
 }
 
-/// What happens in one stretch.
+/// Measurements of one interval.
 #[derive(Clone, Debug, Default)]
 struct Stretch {
     number: u64,
     took: Span,
-    /// By row.
+    /// Completed airtime by row.
     used: Vec<Span>,
 }
 
@@ -114,12 +111,12 @@ pub(crate) struct Cost {
     pub(crate) station: StationId,
     /// In parts of 2^16.
     pub(crate) cost: u64,
-    /// It is hardly off by more than this.
+    /// Error bound: two standard deviations.
     pub(crate) error: u64,
 }
 
 impl Cost {
-    /// It is known beside itself, and not only beside the mean.
+    /// Whether it is known relative to itself, and not only relative to the mean.
     pub(crate) const fn is_precise(&self) -> bool {
         self.error.saturating_mul(KNOWN_PART) <= self.cost
     }
@@ -148,7 +145,7 @@ impl Default for Observed {
 }
 
 impl Observed {
-    /// What a station is charged in this stretch for each part that it takes: `(numerator, denominator)`.
+    /// The charge of a station in this interval for each unit that it uses: `(numerator, denominator)`.
     pub(crate) fn lean(&self, station: StationId, now: Instant) -> (u64, u64) {
         let Some(&row) = self.rows.get(&station) else { return (1, 1) };
         if now.saturating_since(self.answered) > SILENCE {
@@ -177,12 +174,12 @@ impl Observed {
         self.under_way.push_back((number, row.unwrap_or(0), airtime));
     }
 
-    /// The medium may have had nothing to do, or what it did is not known.
+    /// The medium may have been idle, or its use is unknown: restarts the measurement.
     pub(crate) fn lose(&mut self) {
         self.since = None;
     }
 
-    /// All releases up to this one have left the access point. True: there is news of the costs.
+    /// All releases up to this one have left the access point. True: the costs have changed.
     pub(crate) fn answer(&mut self, now: Instant, number: u64) -> bool {
         let ends = self.stretch.number != stretch_of(now);
         let news = ends && self.finish();
@@ -207,7 +204,7 @@ impl Observed {
         news
     }
 
-    /// A stretch has ended. True: it says something.
+    /// Ends an interval. True: it counts.
     fn finish(&mut self) -> bool {
         let took = core::mem::take(&mut self.stretch.took);
         let used: Vec<i128> = self.stretch.used.iter().map(|used| i128::from(used.as_micros())).collect();
@@ -225,7 +222,7 @@ impl Observed {
         true
     }
 
-    /// How much stations are to lean: the more, the less is known of those that use something.
+    /// The dither for the next interval: the larger, the less is known of the stations in use.
     fn next_lean(&self) -> (u64, u64) {
         let in_use = self.lately.iter().enumerate().skip(1).filter(|(_, lately)| **lately > 0);
         let errors = in_use.filter_map(|(row, _)| self.filter.estimate(row));
@@ -234,7 +231,7 @@ impl Observed {
         LEANS.iter().find(|(above, _)| worst > *above).map_or(LEAST_LEAN, |(_, lean)| *lean)
     }
 
-    /// A row for a station: a vacant one, another one, or that of a station that has used next to nothing for long.
+    /// A row for a station: a vacant one, a new one, or that of a station that has used next to nothing for long.
     fn give_row(&mut self, station: StationId) -> Option<u8> {
         let vacant = (1..self.owners.len()).find(|&row| self.owners[row].is_none());
         let row =
@@ -267,7 +264,7 @@ impl Observed {
         self.filter.forget(row);
     }
 
-    /// Takes in what releases of each station are counted from now on (`None`: it is elsewhere).
+    /// Sets the unit in which each station's releases are counted from now on (`None`: it is in another domain).
     pub(crate) fn measure_in(&mut self, unit: impl Fn(StationId) -> Option<Measure>) {
         for row in 1..self.owners.len() {
             let Some(mut owner) = self.owners[row] else { continue };
@@ -283,7 +280,7 @@ impl Observed {
         }
     }
 
-    /// What a row used, and what is known of its cost, in another unit.
+    /// Converts the use and the cost of a row to another unit.
     fn rescale(&mut self, row: usize, from: Span, to: Span) {
         let (from, to) = (from.as_nanos().max(1), to.as_nanos().max(1));
         if from == to {
@@ -294,8 +291,7 @@ impl Observed {
         own.chain(&mut self.stretch.used[row..=row]).for_each(|airtime| *airtime = airtime.mul_div(to, from));
     }
 
-    /// The present estimates for the stations with a row of their own, as far as they are known well enough to tell them
-    /// from the mean.
+    /// The present estimates for stations with a row of their own, if they are precise enough to distinguish them from the mean.
     pub(crate) fn costs(&self) -> Vec<Cost> {
         let of = |(row, owner): (usize, &Option<Owner>)| {
             let station = (*owner)?.station;
@@ -308,7 +304,7 @@ impl Observed {
     }
 }
 
-/// What was used of late is the sum over about so many stretches: ten seconds.
+/// Intervals over which the recent use is summed: ten seconds.
 const LATELY: u64 = 50;
 
 #[cfg(test)]

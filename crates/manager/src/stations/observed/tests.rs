@@ -19,7 +19,7 @@ fn stations(count: u8) -> Vec<StationId> {
 struct Medium {
     ids: Vec<StationId>,
     observed: Observed,
-    /// What each has had, in ns.
+    /// Airtime that each station has had, in ns.
     tags: Vec<u64>,
     now: Instant,
     number: u64,
@@ -38,7 +38,7 @@ impl Medium {
         }
     }
 
-    /// Each packet really takes `real` times what is assumed, in tenths; answers are `late` packets late.
+    /// Each packet takes `real` times the assumed airtime, in tenths; completions come `late` packets late.
     fn run(&mut self, real: &[u64], leaning: bool, late: usize, span: Span) {
         let packet = |at: usize| Span::from_micros(400 + 100 * at as u64);
         let until = self.now + span;
@@ -58,7 +58,7 @@ impl Medium {
         }
     }
 
-    /// What is known of the costs, by station, in tenths of the first's.
+    /// Estimated costs by station, in tenths of the first station's.
     fn seen(&self) -> Vec<Option<u64>> {
         let costs = self.observed.costs();
         let cost = |id| costs.iter().find(|cost| cost.station == id && cost.is_precise()).map(|cost| cost.cost);
@@ -66,7 +66,7 @@ impl Medium {
         self.ids.iter().map(|&id| Some((cost(id)? * 10 + first? / 2) / first?)).collect()
     }
 
-    /// Whether they are known to be these, to a third.
+    /// Whether the estimates are these costs, to a third.
     fn sees(&self, real: &[u64]) -> bool {
         let seen = self.seen();
         let is_near = |(seen, real): (&Option<u64>, &u64)| seen.is_some_and(|seen| seen.abs_diff(*real) * 3 <= *real);
@@ -74,7 +74,7 @@ impl Medium {
     }
 }
 
-/// What is seen after so many seconds.
+/// The estimates after so many seconds.
 fn run(real: &[u64], leaning: bool, late: usize, seconds: u64) -> Vec<Option<u64>> {
     let mut medium = Medium::new(real.len());
     medium.run(real, leaning, late, Span::from_secs(seconds));
@@ -82,7 +82,7 @@ fn run(real: &[u64], leaning: bool, late: usize, seconds: u64) -> Vec<Option<u64
 }
 
 #[test]
-fn costs_are_seen_within_seconds_whatever_answers_do() {
+fn costs_are_found_within_seconds_also_with_late_completions() {
     for late in 0..4 {
         for real in [&[10, 10][..], &[10, 40, 20, 10]] {
             let mut medium = Medium::new(real.len());
@@ -106,21 +106,21 @@ fn nine_stations_are_distinguished_and_a_change_is_followed() {
 }
 
 #[test]
-fn stations_lean_less_once_their_costs_are_known() {
+fn the_dither_shrinks_once_costs_are_known() {
     let mut medium = Medium::new(3);
     medium.run(&[10, 20, 40], true, 1, Span::from_millis(500));
     let first = medium.observed.lean;
     medium.run(&[10, 20, 40], true, 1, Span::from_secs(20));
     let later = medium.observed.lean;
     assert!(later.0 * first.1 < first.0 * later.1, "{later:?} after {first:?}");
-    // Nor at all where nothing answers.
+    // Nor is there a dither without acknowledgments.
     let silence = medium.now + Span::from_secs(2);
     assert_eq!(medium.observed.lean(medium.ids[0], silence), (1, 1));
 }
 
-/// While little is known over each pair of stretches, and later over a whole sequence.
+/// While little is known over each pair of intervals, later over a whole sequence.
 #[test]
-fn leaning_takes_no_stations_share() {
+fn the_dither_takes_no_stations_share() {
     for (learned, over) in [(2, 2), (SEQUENCE_BITS * 4, SEQUENCE_BITS)] {
         let mut medium = Medium::new(4);
         medium.run(&[10; 4], true, 1, STRETCH * learned);
@@ -139,7 +139,7 @@ fn leaning_takes_no_stations_share() {
 }
 
 #[test]
-fn a_rate_that_is_assumed_of_a_station_changes_its_unit_but_not_its_cost() {
+fn an_assumed_rate_of_a_station_changes_its_unit_but_not_its_cost() {
     let mut medium = Medium::new(2);
     let measure = |us| Some(Measure { full_size: Span::from_micros(us), is_reported: false });
     medium.observed.measure_in(|_| measure(1_000));
@@ -149,14 +149,14 @@ fn a_rate_that_is_assumed_of_a_station_changes_its_unit_but_not_its_cost() {
     let (first, second) = (medium.ids[0], medium.ids[1]);
     medium.observed.measure_in(|id| measure(if id == second { 3_000 } else { 1_000 }));
     assert!(medium.sees(&[10, 10]), "{:?}", medium.seen());
-    // One that is elsewhere has no row any more.
+    // A station in another domain has no row any more.
     medium.observed.measure_in(|id| measure(1_000).filter(|_| id == first));
     assert!(!medium.observed.rows.contains_key(&second));
 }
 
 #[test]
-fn nothing_is_concluded_from_a_mixture_that_is_always_the_same() {
-    // The canary of leaning. Two that take turns, with answers a packet late: each would look like the other.
+fn nothing_is_concluded_from_a_constant_mixture() {
+    // The canary of the dither. Two stations alternate, with completions a packet late: each would look like the other.
     let seen = run(&[10, 40], false, 1, 40);
     assert!(seen.iter().any(Option::is_none), "{seen:?}");
 }
@@ -169,7 +169,7 @@ fn nothing_is_known_at_first() {
 }
 
 #[test]
-fn more_stations_than_are_distinguished_are_lumped_and_those_that_rest_make_room() {
+fn more_stations_than_rows_share_one_and_idle_ones_make_room() {
     let ids = stations(40);
     let mut observed = Observed::default();
     let (mut now, mut number) = (Instant::ZERO, 0);
@@ -191,7 +191,7 @@ fn more_stations_than_are_distinguished_are_lumped_and_those_that_rest_make_room
 }
 
 #[test]
-fn pauses_are_not_taken_for_work() {
+fn pauses_do_not_count_as_medium_time() {
     let ids = stations(1);
     let mut observed = Observed::default();
     let mut now = Instant::ZERO;
@@ -200,7 +200,7 @@ fn pauses_are_not_taken_for_work() {
         now += Span::from_millis(2);
         let _ = observed.answer(now, number);
         if number % 100 == 0 {
-            // Nothing to send; or an outage.
+            // Nothing to send, or an outage.
             now += if number % 200 == 0 { Span::from_millis(30) } else { Span::from_secs(2) };
             if number % 200 == 0 {
                 observed.lose();

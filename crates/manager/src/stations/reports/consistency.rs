@@ -18,32 +18,33 @@ use evenair_units::{Instant, Span};
 
 use super::outliers::OutlierCheck;
 
-/// Airtime at the reported rates per elapsed time, in hundredths, up to which the rates are accepted: rates in force
-/// lag behind the true ones for some samples, and released packets wait for a moment.
+/// Airtime at the reported rates per elapsed time, in hundredths, up to which the rates are accepted: rates in force lag
+/// behind the true ones for some samples, and released packets wait for a moment.
 const ACCEPTED_PERCENT: u64 = 125;
 /// Intervals in a row with a contradiction until a rate is rejected.
 const INTERVALS: u8 = 3;
-/// For how long a rate is set aside, at first and at most.
+/// Time for which a rate is rejected: at first, at most.
 const FIRST_ASIDE: Span = Span::from_secs(30);
 const LONGEST_ASIDE: Span = Span::from_secs(480);
-/// After so many intervals in a row without a measured cost, an earlier outlier check of the station no longer counts.
+/// Intervals in a row without a measured cost after which an earlier outlier check of the station no longer counts.
 const INTERVALS_UNSEEN: u8 = 60;
 
-/// The evidence against the reports about a station, and whether they are set aside.
+/// The evidence against the reports about a station, and whether they are rejected.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConsistencyCheck {
-    /// Intervals in a row with evidence against it.
+    /// Intervals in a row with evidence against the rate.
     against: u8,
     aside_until: Instant,
-    /// How often it was set aside.
+    /// How often the rate was rejected.
     times: u8,
-    /// The outlier check contradicts the rate; for how many intervals it has said the opposite, or nothing.
+    /// Whether the outlier check contradicts the rate; number of intervals in which it has disagreed with that, or had
+    /// no result.
     contradicted: bool,
     opposed: u8,
     unseen: u8,
 }
 
-/// The airtime that all stations used together, by the reported rates.
+/// Airtime of all stations together, by the reported rates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shares {
     against: u8,
@@ -71,8 +72,7 @@ impl ConsistencyCheck {
         turned && self.contradicted
     }
 
-    /// Handles an interval of this length in which the station used so much airtime at the reported rate. True: the rate
-    /// is contradicted.
+    /// Handles an interval in which the station used this airtime at the reported rate. True: the rate is contradicted.
     pub(crate) fn on_airtime(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }
@@ -86,19 +86,19 @@ impl ConsistencyCheck {
 }
 
 impl Shares {
-    /// Handles an interval of this length in which all reported stations together used so much airtime. True: their
-    /// rates are contradicted.
+    /// Handles an interval in which all reported stations together used this airtime. True: their rates are
+    /// contradicted.
     pub(crate) fn on_airtime(&mut self, used: Span, interval: Span) -> bool {
         count(&mut self.against, is_too_much(used, interval))
     }
 }
 
-/// More airtime than there was time.
+/// Whether more airtime was used than time has passed.
 fn is_too_much(used: Span, interval: Span) -> bool {
     used.as_nanos().saturating_mul(100) > interval.as_nanos().saturating_mul(ACCEPTED_PERCENT)
 }
 
-/// Counts intervals with evidence in a row; true: these are enough.
+/// Counts consecutive intervals with evidence. True: there are enough.
 fn count(against: &mut u8, is_evidence: bool) -> bool {
     *against = if is_evidence { *against + 1 } else { 0 };
     let enough = *against >= INTERVALS;

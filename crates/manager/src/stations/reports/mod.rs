@@ -47,22 +47,22 @@ pub use report::{RateReport, ReportCounts, ReportedRate};
 pub use rssi::{RssiClass, RssiConfig, RssiError};
 use said::{Said, sensible};
 
-/// Sources that may report one station: the access point it left, the one it is at, a controller, and one to spare.
+/// Sources for one station, at most: the access point it left, the one it is at, a controller, and one to spare.
 const MAX_SOURCES: usize = 4;
-/// Samples that the mean is over, and the age beyond which they do not count: with a poll every five seconds, half a
-/// minute. A station that walks is elsewhere after that.
+/// Samples of the mean, at most, and their largest age: with a poll every five seconds, half a minute. A walking station is elsewhere
+/// after that.
 const MAX_SAMPLES: usize = 6;
 const MAX_AGE: Span = Span::from_secs(30);
-/// Less traffic than this between two samples is no sample: a few ACKs, or what keeps a connection alive.
+/// Least traffic between two samples for one to count: a few ACKs, or keep-alives, are less.
 const LEAST_TRAFFIC: Bytes = Bytes(6_000);
 /// The longest validity of a report.
 const LONGEST_VALIDITY: Span = Span::from_secs(600);
-/// How far the mean must be on its way to a neighbouring rate, in hundredths, for the class to change; and from the rate in
-/// force, in hundredths of that. The latter is for modes, which are close together: no two rates of OFDM or DSSS are.
+/// Distance of the mean from the rate in force from which on the class changes: on its way to a neighbouring rate, in hundredths of it,
+/// and in hundredths of the rate in force. The latter is for modes, which are close together; rates of OFDM or DSSS are not.
 const LEAVES_AT_PERCENT: u64 = 75;
 const LEAVES_BEYOND_PERCENT: u64 = 6;
 
-/// Signals at which an access point holds a station, in dBm: above the noise of a narrow channel, below its own power.
+/// Plausible signals of stations, in dBm: above the noise of a narrow channel, below the power of an access point.
 const SIGNALS_DBM: core::ops::RangeInclusive<i64> = -115..=-1;
 
 /// The accepted reports about a station.
@@ -71,7 +71,7 @@ pub(crate) struct ReportHistory {
     /// The preferred source first; the others in any order.
     sources: Vec<Source>,
     pub(crate) check: ConsistencyCheck,
-    /// The class by signal counts before a reported rate.
+    /// Whether the class by signal has precedence over a reported rate.
     signal_first: bool,
 }
 
@@ -87,9 +87,9 @@ struct Source {
     signal_dbm: Option<i8>,
     samples: Vec<Sample>,
     class: Option<PhyRate>,
-    /// Its class by its signal, where the operator gives such classes: index, and rate of the standard in force.
+    /// Its class by signal, if classes are configured: index, and rate of the standard in force.
     by_signal: Option<(usize, PhyRate)>,
-    /// A rate beyond the standard was reported: the computed airtime is no lower bound.
+    /// Whether a rate above the standard was reported, so that the computed airtime is no lower bound.
     beyond: bool,
     /// The station's bytes at the last sample, to it and from it.
     seen: (Bytes, Bytes),
@@ -101,16 +101,16 @@ struct Sample {
     at: Instant,
     bits: u64,
     nanos: u64,
-    /// The station was silent.
+    /// Whether the station was silent.
     idle: bool,
-    /// At rates at which a frame goes by itself.
+    /// Whether the rates are those of single frames.
     is_single: bool,
-    /// Toward it and from it.
+    /// Reported modes: toward it, from it.
     modes: [Option<PhyMode>; 2],
 }
 
 impl ReportHistory {
-    /// Takes a report; `crossed`: bytes to the station and from it so far. Returns its outcome, with its impossible values.
+    /// Handles a report; `crossed`: bytes to the station and from it so far. Returns its outcome, with its impossible values.
     pub(crate) fn accept(
         &mut self,
         now: Instant,
@@ -234,7 +234,7 @@ impl ReportHistory {
         }
     }
 
-    /// The operator gives other classes by signal, or none.
+    /// Forgets classes by signal, because their configuration changes.
     pub(crate) fn forget_signal_classes(&mut self) {
         self.signal_first = false;
         self.sources.iter_mut().for_each(|source| source.by_signal = None);
@@ -245,13 +245,13 @@ impl ReportHistory {
         self.class(now).is_some() && (self.is_by_signal() || self.sources.first().is_some_and(|source| !source.beyond))
     }
 
-    /// A rate in kb/s that is above the standard's highest: the station is at least as fast as the standard can say.
+    /// A reported rate in kb/s above the standard's highest: the station is at least as fast as that.
     pub(crate) fn above_standard(&self) -> Option<u32> {
         let source = self.sources.first().filter(|source| source.beyond && !self.is_by_signal())?;
         source.fastest_kbps()
     }
 
-    /// Another standard is in force.
+    /// Applies another standard.
     pub(crate) fn reclassify(&mut self, classes: &RateClasses) {
         for source in &mut self.sources {
             source.class = None;
@@ -291,7 +291,7 @@ impl Source {
             self.seen = crossed;
             self.samples.retain(|sample| !sample.idle);
         }
-        // At least a packet, so that the first report about a station that was silent is one.
+        // At least one packet, so that the first report about a silent station is a sample.
         let (to, from) = if idle { (1_500, 0) } else { (to, from) };
         let is_single = transmit.is_single() && receive.is_single();
         let nanos = |bytes: u64, kbps: u32| bytes.saturating_mul(8_000_000) / u64::from(kbps);
@@ -303,7 +303,7 @@ impl Source {
         self.samples.push(Sample { at, bits: (to + from) * 8, nanos: nanos.max(1), idle, is_single, modes });
     }
 
-    /// Whether a rate above all of these was reported.
+    /// Whether a rate above all of these classes was reported.
     fn is_beyond(&self, classes: &RateClasses) -> bool {
         let fastest = classes.usual().iter().map(kbps).max().unwrap_or(u64::MAX);
         self.fastest_kbps().is_some_and(|kbps| u64::from(kbps) > fastest)
@@ -346,7 +346,7 @@ impl Source {
         }
     }
 
-    /// A reported mode whose rate is the mean: the one in force, if that is one, or else the latest one.
+    /// A reported mode whose rate is the mean: the one in force, if it is, or else the latest one.
     fn mode_at(&self, mean: u64, classes: &RateClasses) -> Option<PhyRate> {
         let reported = || self.samples.iter().rev().flat_map(|sample| sample.modes).flatten();
         let near = || reported().filter(|&mode| is_near(mode, BitRate::from_kbps(mean))).map(PhyRate::from);

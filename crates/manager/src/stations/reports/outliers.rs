@@ -17,12 +17,12 @@ use alloc::vec::Vec;
 
 use evenair_units::Span;
 
-/// An error beyond this factor, in hundredths, is one. Two stations that are wrong beside each other by its square
-/// share 39 to 61, for which Jain's index is 0.95.
+/// Error, in hundredths, from which on a rate is an outlier. Two stations that are wrong relative to each other by its
+/// square share 39 to 61, for which Jain's index is 0.95.
 const CLEARLY_PERCENT: u128 = 125;
-/// One below this is none.
+/// Error, in hundredths, below which a rate is no outlier.
 const HARDLY_PERCENT: u128 = 115;
-/// Squares of factors are counted in parts of this.
+/// Fixed-point units of squared factors.
 const UNIT: u128 = 1 << 20;
 const PERCENT_SQUARED: u128 = 10_000;
 
@@ -31,9 +31,9 @@ const PERCENT_SQUARED: u128 = 10_000;
 pub(crate) struct Seen {
     /// Its cost relative to the reported rate, in any unit that is the same for all.
     pub(crate) cost: u64,
-    /// It is hardly off by more than this.
+    /// Largest likely error of `cost`.
     pub(crate) error: u64,
-    /// The airtime of a packet by the report, and as it would be charged without.
+    /// Airtime of a packet by the report; airtime without it.
     pub(crate) reported: Span,
     pub(crate) alone: Span,
 }
@@ -57,7 +57,7 @@ pub(crate) fn check_outliers(seen: &[Seen]) -> Vec<OutlierCheck> {
         return Vec::new();
     };
     let check = |(reported, alone): (&[u128; 3], &u128)| {
-        // Where the middle lies between the bounds, it may be right.
+        // If the median lies between the bounds, it may be right.
         let [least, likely, most] = reported.map(|bound| off(bound, middle));
         let between = reported[0] * reported[0] <= middle && middle <= reported[2] * reported[2];
         let nearest = if between { UNIT } else { least.min(most) };
@@ -73,18 +73,18 @@ pub(crate) fn check_outliers(seen: &[Seen]) -> Vec<OutlierCheck> {
     reported.iter().zip(&alone).map(check).collect()
 }
 
-/// Values are below this: two that are multiplied three times fit.
+/// Bound of values, so that the product of two can be multiplied three times.
 const MOST: u128 = 1 << 50;
 
 impl Seen {
-    /// What it costs at least, likely, and at most.
+    /// Its cost: at least, probably, at most.
     fn bounds(&self) -> [u64; 3] {
         let bounds = [self.cost.saturating_sub(self.error), self.cost, self.cost.saturating_add(self.error)];
         bounds.map(|bound| bound.clamp(1, MOST as u64))
     }
 }
 
-/// The square of the one in the middle, or the product of the two that are.
+/// The square of the median, or the product of the two middle values.
 fn middle(values: impl Iterator<Item = u128>) -> Option<u128> {
     let mut values: Vec<u128> = values.collect();
     values.sort_unstable();
@@ -92,7 +92,7 @@ fn middle(values: impl Iterator<Item = u128>) -> Option<u128> {
     Some(values[last / 2] * values[values.len() / 2])
 }
 
-/// The square of the factor by which a value is off the middle one, at least one, in `UNIT`.
+/// Squared ratio, at least one, of a value and the median, in `UNIT`.
 fn off(value: u128, middle: u128) -> u128 {
     let square = value * value;
     let (large, small) = (square.max(middle), square.min(middle));
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use OutlierCheck::{Agrees, Contradicts};
 
-    /// Stations whose packets really take so many us, and the airtimes that follow from their reported rates.
+    /// Results for stations with these real times of packets in us, and the airtimes by their reported rates.
     fn checks(real: &[u64], reported: &[u64]) -> Vec<OutlierCheck> {
         let seen = |(&real, &reported): (&u64, &u64)| Seen {
             cost: (real << 16) / reported,
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_agrees_whatever_else_is_slow() {
+    fn a_right_rate_agrees_however_slow_the_others_are() {
         assert_eq!(checks(&[2_000, 3_600, 7_400], &[2_000, 3_600, 7_400]), [Agrees; 3]);
         assert_eq!(checks(&[6_000, 10_800, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "a busy channel");
         assert_eq!(checks(&[2_000, 5_400, 22_200], &[2_000, 3_600, 7_400]), [Agrees; 3], "far stations retry");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worse_than_nothing_is_contradicted() {
+    fn a_report_worse_than_none_is_contradicted() {
         assert_eq!(checks(&[2_000, 7_400], &[7_400, 2_000]), [Contradicts; 2], "swapped");
         assert_eq!(checks(&[2_000, 2_000], &[2_000, 3_600]), [Contradicts; 2], "one of two, nobody knows which");
         assert_eq!(checks(&[2_000, 2_000, 2_000], &[2_000, 2_000, 3_600]), [Agrees, Agrees, Contradicts]);

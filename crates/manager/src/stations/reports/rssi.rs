@@ -1,4 +1,4 @@
-//! Rate classes by received signal: for access points that report how strongly they receive a station, and no rate.
+//! Rate classes by received signal, for access points that report the signal of a station, and no rate.
 //!
 //! The operator gives a few classes, each with the signal above which it begins and a rate. A signal varies by a few dB
 //! from frame to frame, so a station changes its class only when its signal is beyond the border by the hysteresis.
@@ -17,13 +17,13 @@ use minicbor::{Decode, Encode};
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct RssiConfig {
-    /// The classes, the one of the strongest signals and the highest rate first.
+    /// The classes, strongest signals and highest rate first.
     #[n(0)]
     pub classes: Vec<RssiClass>,
-    /// A station changes its class when its signal is beyond the border by this.
+    /// Distance of the signal from a border, beyond it, at which a station changes its class.
     #[n(1)]
     pub hysteresis: Db,
-    /// The class counts even where a rate is reported as well.
+    /// Whether the class has precedence over a reported rate.
     #[n(2)]
     pub before_rates: bool,
 }
@@ -32,7 +32,7 @@ pub struct RssiConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct RssiClass {
-    /// It begins at this signal; `None`, for the last class only: it has all weaker ones.
+    /// Lower border of its signals; `None`, for the last class only: all weaker ones.
     #[n(0)]
     pub above: Option<Dbm>,
     /// The rate of its stations.
@@ -40,13 +40,13 @@ pub struct RssiClass {
     pub rate: PhyRate,
 }
 
-/// What is wrong with an [`RssiConfig`].
+/// Why an [`RssiConfig`] is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RssiError {
-    /// So many classes.
+    /// The number of classes is out of range.
     Classes(usize),
-    /// The class with this index does not begin below the one before, or has no beginning and is not the last, or is the
-    /// last and has one.
+    /// The class with this index does not begin below the one before, has no border although it is not the last, or is
+    /// the last and has one.
     Border(usize),
     /// The rate of the class with this index is not below that of the one before.
     Rate(usize),
@@ -55,19 +55,19 @@ pub enum RssiError {
 }
 
 impl RssiConfig {
-    /// What varies between two frames of a station that stays where it is.
+    /// Default hysteresis: the variation between two frames of a station that does not move.
     pub const HYSTERESIS: Db = Db::from_milli(3_000);
-    /// With more, a station would hardly ever change its class.
+    /// Largest hysteresis: with more a station would hardly ever change its class.
     pub const MAX_HYSTERESIS: Db = Db::from_milli(20_000);
-    /// The fewest classes that distinguish stations.
+    /// Fewest classes that distinguish stations.
     pub const MIN_CLASSES: usize = 2;
-    /// The most classes: more than the standards have rates would distinguish nothing.
+    /// Most classes: more than the standards have rates would distinguish nothing.
     pub const MAX_CLASSES: usize = 16;
 
-    /// Whether the classes can be.
+    /// Checks the classes.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error found.
     pub fn check(&self) -> Result<(), RssiError> {
         let count = self.classes.len();
         if !(Self::MIN_CLASSES..=Self::MAX_CLASSES).contains(&count) {
@@ -89,7 +89,7 @@ impl RssiConfig {
         Ok(())
     }
 
-    /// The class of a station with this signal that was in `present`, by index.
+    /// Index of the class of a station with this signal, whose class was `present`.
     pub(crate) fn class_of(&self, signal: Dbm, present: Option<usize>) -> usize {
         let begins = |(at, class): (usize, &RssiClass)| {
             let Some(above) = class.above else { return true };

@@ -1,4 +1,4 @@
-//! A rate as a report says it: in kb/s, or as a mode.
+//! A rate as reported: in kb/s, or as a mode.
 
 use core::ops::RangeInclusive;
 
@@ -13,13 +13,13 @@ const RATES_KBPS: RangeInclusive<i64> = 250..=46_200_000;
 /// A rate in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Said {
-    /// Of a mode its own, rounded down.
+    /// Bit rate in kb/s; for a mode its own, rounded down.
     pub(super) kbps: u32,
     pub(super) mode: Option<PhyMode>,
 }
 
 impl Said {
-    /// The mode, if a station of the domain may be at it, or else the rate in kb/s, if that can be. What cannot be is counted.
+    /// The mode, if the domain has it, or else the rate in kb/s, if that is plausible. Impossible values are counted.
     pub(super) fn accept(
         kbps: Option<i64>,
         mode: Option<PhyMode>,
@@ -36,13 +36,13 @@ impl Said {
         Some(Self { kbps: sensible(kbps, &RATES_KBPS, counts)?, mode: None })
     }
 
-    /// Whether a frame goes by itself at this rate.
+    /// Whether frames at this rate are sent singly.
     pub(super) fn is_single(self) -> bool {
         self.mode.is_none() && is_single(self.kbps)
     }
 }
 
-/// A value that can be; one that cannot is counted.
+/// A value in the plausible range; others are counted.
 pub(super) fn sensible<T: TryFrom<i64>>(
     value: Option<i64>,
     range: &RangeInclusive<i64>,

@@ -49,7 +49,7 @@ impl Station {
         self.reports.class(at(self.now)).map(|rate| rate.bit_rate().as_bps() / 1_000_000)
     }
 
-    /// Five seconds later, after so many bytes.
+    /// Reports after five more seconds and this many bytes.
     fn poll(&mut self, kbps: i64, bytes: u64) -> Option<u64> {
         (self.now, self.crossed) = (self.now + 5, self.crossed + bytes);
         self.accept(&report(self.now, kbps))
@@ -59,7 +59,7 @@ impl Station {
 #[test]
 fn rate_adaptation_does_not_make_the_class_flap() {
     let mut station = Station::default();
-    // A sender between 24 and 48 that settles nowhere: xorshift, so that the order has no period.
+    // A sender that changes between 24 and 48 at random: xorshift, so that the order has no period.
     let mut state = 0x9e37_79b9_u32;
     let (mut reported, mut classes) = (Vec::new(), Vec::new());
     for _ in 0..400 {
@@ -104,7 +104,7 @@ fn a_silent_station_keeps_the_rate_of_its_data() {
     for _ in 0..5 {
         assert_eq!(station.poll(6_000, 500), Some(48), "null frames");
     }
-    // But not for ever.
+    // But not forever.
     for _ in 0..2 {
         station.poll(6_000, 500);
     }
@@ -112,7 +112,7 @@ fn a_silent_station_keeps_the_rate_of_its_data() {
 }
 
 #[test]
-fn what_cannot_be_is_not_taken_and_counted() {
+fn impossible_values_are_refused_and_counted() {
     let mut station = Station { now: 100, ..Station::default() };
     for kbps in [0, -1, 249, i64::MIN, i64::MAX, 46_200_001] {
         assert_eq!(station.accept(&report(100, kbps)), None);
@@ -156,7 +156,7 @@ fn each_direction_counts_at_its_own_rate() {
 }
 
 #[test]
-fn it_is_valid_for_as_long_as_was_said() {
+fn a_report_is_valid_for_the_reported_time() {
     let mut station = Station::default();
     station.poll(12_000, BUSY);
     station.reports.expire(at(24));
@@ -166,7 +166,7 @@ fn it_is_valid_for_as_long_as_was_said() {
 }
 
 #[test]
-fn two_sources_do_not_take_turns_and_a_silent_one_is_left() {
+fn two_sources_do_not_alternate_and_a_silent_one_is_left() {
     let mut station = Station::default();
     let other = |s, kbps| RateReport { source: 2, ..report(s, kbps) };
     for _ in 0..5 {
@@ -189,7 +189,7 @@ fn two_sources_do_not_take_turns_and_a_silent_one_is_left() {
 }
 
 #[test]
-fn what_is_set_aside_is_tried_again_later_and_later() {
+fn a_rejected_rate_is_tried_again_after_ever_longer_times() {
     let mut check = ConsistencyCheck::default();
     let second = Span::from_secs(1);
     assert!(!check.on_airtime(second * 2, second) && !check.on_airtime(second * 2, second));
@@ -242,7 +242,7 @@ fn a_signal_alone_gives_the_rate_of_its_class_and_at_a_border_it_does_not_flap()
 }
 
 #[test]
-fn a_reported_rate_counts_before_the_class_unless_the_operator_wants_the_class() {
+fn a_reported_rate_has_precedence_unless_the_operator_prefers_the_class() {
     for (before_rates, expected) in [(false, 36), (true, 6)] {
         let rssi = rssi(before_rates);
         let mut station = Station { now: 5, ..Station::default() };
@@ -283,7 +283,7 @@ fn mode(text: &str) -> PhyMode {
     text.parse().expect("a mode")
 }
 
-/// In a domain of this standard, where a station has traffic between two reports.
+/// Reports a station with traffic, in a domain of this standard.
 fn poll_mode(station: &mut Station, standard: Standard, kbps: Option<i64>, said: &str) -> Option<PhyRate> {
     (station.now, station.crossed) = (station.now + 5, station.crossed + BUSY);
     let report = RateReport { transmit_kbps: kbps, transmit_mode: Some(mode(said)), ..report(station.now, 0) };
@@ -347,7 +347,7 @@ fn the_mean_of_several_modes_is_a_class_and_that_of_equal_rates_does_not_flap() 
         .collect();
     // The first report is of a silent station.
     assert!(in_force[1..].iter().all(|&rate| rate == PhyRate::from(mode(long))), "{in_force:?}");
-    // At the other one alone it is that, once no sample says the first.
+    // At the other mode alone it is that, once no sample has the first.
     let later: Vec<_> =
         (0..8).map(|_| poll_mode(&mut station, Standard::Dot11ac, None, short).expect("a rate")).collect();
     assert_eq!(later.last(), Some(&mode(short).into()));
@@ -378,7 +378,7 @@ fn a_mode_is_left_for_a_class_when_the_station_moves_to_an_older_standard() {
 }
 
 #[test]
-fn classes_that_cannot_be_are_wrong() {
+fn wrong_classes_are_refused() {
     let good = rssi(false);
     let wrong = |change: fn(&mut RssiConfig)| {
         let mut config = good.clone();
@@ -394,7 +394,7 @@ fn classes_that_cannot_be_are_wrong() {
     assert_eq!(wrong(|config| config.hysteresis = Db::from_milli(20_001)), RssiError::Hysteresis(much));
 }
 
-/// In a domain of 802.11ac, where a station has this traffic between two reports.
+/// Reports a station with traffic, in a domain of 802.11ac.
 fn poll_of_modes(station: &mut Station, kbps: i64) -> PhyRate {
     station.now += 5;
     station.crossed += BUSY;
@@ -411,10 +411,10 @@ fn mbps(rate: PhyRate) -> u64 {
 #[test]
 fn where_stations_aggregate_the_mean_counts_as_the_nearest_mode() {
     let mut station = Station::default();
-    // The second one is the first with traffic before it.
+    // The second report is the first with traffic before it.
     (0..2).for_each(|_| assert_eq!(mbps(poll_of_modes(&mut station, 780_000)), 780));
     assert!(station.reports.above_standard().is_none() && station.reports.can_be_checked(at(5)));
-    // Adaptation up and down by a mode leaves the class.
+    // Rate adaptation by a mode up and down leaves the class.
     for kbps in [702_000, 780_000, 866_700, 780_000, 702_000, 780_000] {
         assert_eq!(mbps(poll_of_modes(&mut station, kbps)), 780, "{kbps}");
     }
@@ -423,18 +423,18 @@ fn where_stations_aggregate_the_mean_counts_as_the_nearest_mode() {
 }
 
 #[test]
-fn what_sends_single_frames_is_so_as_long_as_nothing_else_is_reported() {
+fn a_station_sends_single_frames_until_another_rate_is_reported() {
     let mut station = Station::default();
     for kbps in [54_000, 48_000, 54_000, 24_000] {
         let rate = poll_of_modes(&mut station, kbps);
         assert!(rate.mode().is_none(), "{rate} after {kbps}");
     }
-    // The mean of some, but the station aggregates.
+    // A mean between such rates, but the station aggregates.
     assert!(poll_of_modes(&mut station, 86_700).mode().is_some());
 }
 
 #[test]
-fn a_management_frame_says_nothing_of_a_station_that_was_silent() {
+fn a_management_frame_says_nothing_about_a_silent_station() {
     let mut station = Station { now: 5, ..Station::default() };
     let classes = of(Standard::Dot11ac);
     station.reports.accept(at(5), &report(5, 6_000), (Bytes::ZERO, Bytes::ZERO), &classes);

@@ -9,11 +9,11 @@ const fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// A domain in which the airtime model believes 1 ms of each run.
+/// A domain in which a run takes 1 ms by the airtime model.
 struct Domain {
     costs: Costs,
     now: Instant,
-    /// What is known of the two stations.
+    /// Learned costs of the two stations.
     known: [Cost; 2],
 }
 
@@ -29,19 +29,19 @@ impl Domain {
         &self.known[usize::from(station == B)]
     }
 
-    /// What a run of a station is taken to cost.
+    /// Medium time of a run of a station, by its learned cost.
     fn run(&self, station: StationId) -> Span {
         let (numerator, denominator) = self.costs.ratio(self.known(station));
         self.costs.mean(BELIEVED).mul_div(numerator, denominator)
     }
 
-    /// A quarter of a run, of which so many quarters are in flight, is complete after this time.
+    /// Completes a quarter of a run after this time, with so many quarters in flight before.
     fn quarter(&mut self, station: StationId, took: Span, in_flight: u64) {
         let medium = self.run(station) / 4;
         self.done(station, took, Load { believed: BELIEVED / 4, medium, shown: medium }, medium * in_flight);
     }
 
-    /// A run is complete.
+    /// Completes a run.
     fn run_done(&mut self, station: StationId, took: Span) {
         let medium = self.run(station);
         self.done(station, took, Load { believed: BELIEVED, medium, shown: medium }, medium);
@@ -58,7 +58,7 @@ impl Domain {
         }
     }
 
-    /// DATA of a station have come after this time.
+    /// Notes DATA of a station after this time.
     fn data(&mut self, station: StationId, took: Span) {
         self.now += took;
         let medium = self.run(station);
@@ -73,7 +73,7 @@ impl Domain {
     }
 }
 
-/// Within one part in so many.
+/// Whether two times differ by at most one part in `part`.
 fn is_near(value: Span, expected: Span, part: u64) -> bool {
     value.max(expected) - value.min(expected) <= expected / part
 }
@@ -87,7 +87,7 @@ fn runs_in_turn_show_what_each_station_costs() {
     }
     domain.assert_costs(ms(4), ms(1));
     assert!(domain.costs.slowness().abs_diff(UNIT * 5 / 2) < UNIT / 20);
-    // They change places.
+    // The stations exchange their costs.
     for _ in 0..1_000 {
         domain.run_done(A, ms(1));
         domain.run_done(B, ms(4));
@@ -96,7 +96,7 @@ fn runs_in_turn_show_what_each_station_costs() {
 }
 
 #[test]
-fn runs_of_several_completions_show_the_same() {
+fn runs_of_several_completions_show_the_same_costs() {
     let mut domain = Domain::new();
     for _ in 0..2_000 {
         (0..4).for_each(|k| domain.quarter(A, ms(1), 4 - k));
@@ -106,7 +106,7 @@ fn runs_of_several_completions_show_the_same() {
 }
 
 #[test]
-fn an_acknowledgment_behind_the_next_run_exchanges_nothing() {
+fn an_acknowledgment_behind_the_next_run_does_not_swap_the_costs() {
     let soon = Span::from_micros(50);
     for (first, second) in [(A, B), (B, A)] {
         let mut domain = Domain::new();
@@ -124,13 +124,13 @@ fn an_acknowledgment_behind_the_next_run_exchanges_nothing() {
 }
 
 #[test]
-fn one_too_early_for_its_train_came_together_with_the_one_before() {
+fn a_completion_too_early_for_its_train_joins_the_cluster_before() {
     let mut domain = Domain::new();
     for _ in 0..1_000 {
         domain.run_done(A, ms(4));
         domain.run_done(B, ms(1));
     }
-    // The run of A was on the air while the acknowledgment of B was waited for.
+    // The run of A was on the air before the acknowledgment of B came.
     for _ in 0..1_000 {
         domain.run_done(B, ms(4) + ms(1) / 2);
         domain.run_done(A, ms(1) / 2);
@@ -139,7 +139,7 @@ fn one_too_early_for_its_train_came_together_with_the_one_before() {
 }
 
 #[test]
-fn time_in_which_the_medium_may_have_waited_shows_nothing() {
+fn time_in_which_the_medium_may_have_been_idle_is_not_measured() {
     let busy = |_: &mut Domain| {};
     let empty = |domain: &mut Domain| domain.costs.begin(domain.now, false);
     let starve = |domain: &mut Domain| domain.costs.starve();
@@ -160,7 +160,7 @@ fn time_in_which_the_medium_may_have_waited_shows_nothing() {
 }
 
 #[test]
-fn a_cluster_with_a_void_interval_shows_nothing() {
+fn a_cluster_with_a_void_interval_is_not_measured() {
     let mut domain = Domain::new();
     for _ in 0..200 {
         domain.costs.starve();
@@ -171,7 +171,7 @@ fn a_cluster_with_a_void_interval_shows_nothing() {
 }
 
 #[test]
-fn what_was_believed_at_first_is_soon_outweighed() {
+fn the_initial_estimate_is_soon_outweighed() {
     for believed in [UNIT / 64, UNIT, UNIT * 4] {
         let mut domain = Domain::new();
         domain.costs.set(believed);
@@ -185,7 +185,7 @@ fn what_was_believed_at_first_is_soon_outweighed() {
 }
 
 #[test]
-fn a_medium_much_faster_than_believed_is_recognized() {
+fn a_medium_much_faster_than_the_model_is_recognised() {
     for part in [5, 50] {
         let mut domain = Domain::new();
         let took = ms(1) / part;
@@ -196,7 +196,7 @@ fn a_medium_much_faster_than_believed_is_recognized() {
 }
 
 #[test]
-fn a_station_costs_what_all_do_until_it_is_known() {
+fn an_unknown_station_has_the_mean_cost() {
     let mut domain = Domain::new();
     (0..500).for_each(|_| domain.run_done(A, ms(2)));
     assert_eq!(domain.run(B), domain.costs.mean(BELIEVED));
@@ -238,7 +238,7 @@ fn a_medium_without_others_is_hardly_quicker_than_the_mean() {
 }
 
 #[test]
-fn uploads_have_their_part_of_the_time_of_a_run_whose_acknowledgment_came_after_them() {
+fn uploads_have_their_part_of_a_run_whose_acknowledgment_follows_them() {
     let mut domain = Domain::new();
     for round in 0..4_000 {
         if round % 2 == 0 {

@@ -9,7 +9,7 @@ const fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
 }
 
-/// A path of some lag, before an access point that takes so long for each packet.
+/// A path with a lag, and an access point that takes a fixed time for each packet.
 struct Path {
     lag: Lag,
     now: Instant,
@@ -30,7 +30,7 @@ impl Path {
         }
     }
 
-    /// Nothing is in flight, and two packets go.
+    /// Completes everything in flight, and releases two packets.
     fn probe(&mut self) {
         self.lag.expire(self.now, true, false);
         assert!(self.lag.is_probing());
@@ -42,7 +42,7 @@ impl Path {
         assert_eq!(self.lag.holds_until(true), Some(self.now + ms(200)), "there is no third one");
     }
 
-    /// One measurement, in which the acknowledgment of both packets comes so long after they have left.
+    /// One measurement, in which the acknowledgment of both packets comes this long after they have left.
     fn measure(&mut self, lag: Span) {
         self.drain();
         self.now += ms(3);
@@ -58,7 +58,7 @@ fn is_near(value: Span, expected: Span) -> bool {
 }
 
 #[test]
-fn the_lag_is_measured_without_what_its_own_packets_take() {
+fn the_lag_excludes_the_medium_time_of_the_probes() {
     for (lag, each) in [(200, 20), (200, 250), (2_000, 250), (2_000, 2_000), (20_000, 250), (20_000, 2_000)] {
         let mut path = Path::new(Span::from_micros(each));
         assert_eq!((path.lag.get(), path.lag.allowed()), (None, ms(10)), "not known");
@@ -73,8 +73,8 @@ fn the_lag_is_measured_without_what_its_own_packets_take() {
 }
 
 #[test]
-fn what_its_packets_take_is_believed_in_part_alone() {
-    // The medium is ten times as fast as believed.
+fn the_medium_time_of_the_probes_is_subtracted_in_part_only() {
+    // The medium is ten times as fast as the airtime model.
     let mut path = Path::new(ms(4));
     path.drain();
     path.probe();
@@ -84,7 +84,7 @@ fn what_its_packets_take_is_believed_in_part_alone() {
 }
 
 #[test]
-fn a_completion_from_before_is_no_sample() {
+fn a_completion_of_an_earlier_release_is_no_sample() {
     let mut path = Path::new(ms(1));
     path.released = 5;
     path.drain();
@@ -96,7 +96,7 @@ fn a_completion_from_before_is_no_sample() {
 }
 
 #[test]
-fn it_is_the_largest_of_six() {
+fn the_lag_is_the_largest_of_six_samples() {
     let mut path = Path::new(Span::from_micros(100));
     for (lag, expected) in [(3, 3), (9, 9), (4, 9), (3, 9), (5, 9), (3, 9), (4, 9), (3, 5), (3, 5), (3, 5), (3, 4)] {
         path.measure(ms(lag));
@@ -115,7 +115,7 @@ fn a_late_station_does_not_count_beside_prompt_ones() {
     assert_eq!(path.lag.get(), Some(ms(2)));
     path.measure(ms(9));
     assert_eq!(path.lag.get(), Some(ms(9)), "so much is jitter");
-    // Where the path itself is long, twice as long is jitter.
+    // On a path with a long lag, twice the least is jitter.
     let mut path = Path::new(Span::from_micros(100));
     for (lag, expected) in [(30, 30), (59, 59), (61, 59)] {
         path.measure(ms(lag));
@@ -124,7 +124,7 @@ fn a_late_station_does_not_count_beside_prompt_ones() {
 }
 
 #[test]
-fn draining_and_probing_are_given_up() {
+fn draining_and_probing_time_out() {
     let mut path = Path::new(ms(1));
     path.drain();
     let began = path.now;
@@ -178,11 +178,11 @@ fn measurements_become_rarer() {
 }
 
 #[test]
-fn what_no_acknowledgment_is_due_to_is_no_probe() {
+fn a_packet_without_an_acknowledgment_due_is_no_probe() {
     let mut path = Path::new(ms(1));
     path.drain();
     path.lag.expire(path.now, true, false);
-    // A call's packet, and DATA whose acknowledgment is delayed until the next has come.
+    // A call's packet, and DATA whose acknowledgment is delayed until the next DATA.
     path.lag.note_release(path.now, 0, ms(1), false);
     path.lag.note_release(path.now, 1, ms(1), false);
     assert!(path.lag.is_probing() && path.lag.holds_until(true).is_none());
