@@ -15,10 +15,10 @@ export function launch() {
   });
 }
 
-/** How long a test waits for what the page is to show, in milliseconds: other tests may have the processor meanwhile. */
+/** Timeout of a test for what the page must show, in milliseconds; long, as other tests may use the processor meanwhile. */
 export const PATIENCE = 60_000;
 
-/** A TCP port of 127.0.0.1 at which nobody listens. */
+/** A TCP port of 127.0.0.1 at which no process listens. */
 export function freePort() {
   return new Promise((ready, failed) => {
     const server = createServer();
@@ -30,7 +30,7 @@ export function freePort() {
   });
 }
 
-/** What the page says is for everybody, and no wider than the screen. */
+/** Checks that the page is accessible, and no wider than the screen. */
 export async function isForEverybody(page, name) {
   const isWide = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
   assert.ok(!isWide, `${name} is wider than the screen`);
@@ -39,7 +39,7 @@ export async function isForEverybody(page, name) {
   assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`), [], name);
 }
 
-/** A running program evenair-web, once it has said where it is. */
+/** A running evenair-web, once it has printed its address. */
 export async function started(web) {
   await new Promise((ready, failed) => {
     web.stdout.once("data", ready);

@@ -1,4 +1,4 @@
-// Builds the page into dist/: one script, one style sheet, one document. evenair-web has them in its program.
+// Builds the page into dist/: one script, one style sheet, one document, which evenair-web embeds.
 import { build } from "esbuild";
 import { copyFile, mkdir, rm } from "node:fs/promises";
 

@@ -1,4 +1,4 @@
-// A watch socket that says what a test wants: the states of the page are looked at without a box.
+// A watch socket with the lines that a test needs: states of the page are tested without a box.
 import { createServer } from "node:net";
 
 const measured = (value) => ({ value, source: "measured" });
@@ -65,8 +65,8 @@ export const unwell = {
 };
 
 /**
- * Lines of an observing box in which laptop-2 waits, until `insert()`: from then on the box is inserted and nothing is wrong. Its seconds
- * since then stop at 5, while the Wi-Fi is judged anew, until `judge()`. A test asks for each once it has seen what was before.
+ * Lines of an observing box in which laptop-2 waits, until `insert()`: from then on the box is inserted without reasons. Its seconds
+ * since then stop at 5, while the Wi-Fi is evaluated anew, until `judge()`. A test calls each once it has seen the state before.
  */
 export function insertion() {
   let at = Infinity;
@@ -101,7 +101,7 @@ export const bypassed = {
   stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined, latency: {}, losses: undefined })],
 };
 
-/** So many flows of a station that began at 0; each moves 0.1 Mb/s more than the one before it. */
+/** This many flows of a station that began at 0; each moves 0.1 Mb/s more than the previous one. */
 export function flowsOf(mac, count) {
   return [...Array(count).keys()].map((at) => ({
     low: "10.0.0.7:443", high: `10.1.0.9:${40_000 + at}`, station: mac, direction: "down", d: 2, from_wlan_bytes: 1000,
@@ -109,11 +109,11 @@ export function flowsOf(mac, count) {
   }));
 }
 
-/** Lines of so many stations behind ten access points in one domain; all numbers differ from line to line. */
+/** Lines of this many stations behind ten access points in one domain; all numbers differ from line to line. */
 export function crowd(count) {
   const names = [...Array(10).keys()].map((at) => `ap-${at}`);
   return (seq) => {
-    /** Between 0 and 1. */
+    /** A number between 0 and 1. */
     const wave = (at) => (1 + Math.sin(seq * 0.7 + at)) / 2;
     const latency = (at) => ({ box: times(9 * wave(at)), wlan: times(20 * wave(at + 1)), internet: times(40 * wave(at + 2)) });
     const flow = (at, part) => ({
@@ -136,7 +136,8 @@ export function crowd(count) {
 }
 
 /**
- * Serves lines with `more` in them, or what `more` makes of the line's number, until it is closed; each station has this many flows.
+ * Serves lines with the fields of `more`, an object or a function of the line's number, until it is closed; each station has this many
+ * flows.
  */
 export function serve(path, more = {}, { period = 200, flows = 10 } = {}) {
   const open = new Set();
@@ -177,7 +178,7 @@ export function serve(path, more = {}, { period = 200, flows = 10 } = {}) {
   })));
 }
 
-/** A control socket that keeps what it is asked, and refuses it while there is a refusal. */
+/** A control socket that records requests, and refuses them while there is a refusal. */
 export function control(path) {
   const box = { asked: [], refusal: null };
   const server = createServer((socket) => {

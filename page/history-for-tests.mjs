@@ -1,11 +1,11 @@
-// A box whose feed has a past: a line for each minute of it is what evenair-web stores, and a line each second afterwards.
+// A box with a history: a line for each past minute, which evenair-web stores, and then a line each second.
 import { createServer } from "node:net";
 import { line, station } from "./feed-for-tests.mjs";
 
 const measured = (value) => ({ value, source: "measured" });
 const MINUTE = 60;
 
-/** The first bucket of the histograms ends at 0.512 ms, and each doubling has four: that of a time in ms. */
+/** Bucket of a time in ms: the first bucket of the histograms ends at 0.512 ms, and each doubling has four. */
 const bucketOf = (ms) => (ms < 0.512 ? 0 : 1 + Math.floor(4 * Math.log2(ms / 0.512)));
 const packets = (ms, slow_ms) => {
   const counts = Array(bucketOf(slow_ms) + 1).fill(0);
@@ -15,8 +15,8 @@ const packets = (ms, slow_ms) => {
 };
 
 /**
- * What a minute of the past has, by its number from the first: a day has more traffic in its middle, and the Wi-Fi is slow until the
- * box is inserted.
+ * The line of a past minute, by its number: there is more traffic in the middle of a day, and the Wi-Fi is slow until the box is
+ * inserted.
  */
 function minute(at, number, insertion) {
   const wave = (1 + Math.sin((number / 1440) * 2 * Math.PI - 1)) / 2 + 0.2 * Math.sin(number / 7) ** 2;
@@ -36,8 +36,8 @@ function minute(at, number, insertion) {
 }
 
 /**
- * Serves so many minutes of the past to who asks for histograms, but for those from `gap[0]` to `gap[1]`, counted from the first; then a
- * line each second. `insertion` is the number of the minute in which the box was inserted.
+ * Serves this many past minutes to clients that request histograms, except those from `gap[0]` to `gap[1]`, counted from the first; then
+ * a line each second. `insertion` is the number of the minute in which the box was inserted.
  */
 export function serveWithPast(path, { minutes, gap = [0, 0], insertion }) {
   const open = new Set();
@@ -66,7 +66,7 @@ export function serveWithPast(path, { minutes, gap = [0, 0], insertion }) {
       if (text.includes("history")) return socket.write(`${JSON.stringify({ v: 1, history: { every_s: 60, points: [] } })}\n`);
       const isStored = text.includes("histograms");
       if (isStored) for (const one of past()) socket.write(`${JSON.stringify(one)}\n`);
-      // Stations 4 and 5 are seen, and nothing is stored of them.
+      // Stations 4 and 5 are present, but nothing is stored of them.
       const more = isStored ? { events: [], stations: [1, 2, 3].map((place) => station(place)) } : { events: [] };
       timer = setInterval(() => socket.write(`${JSON.stringify(line(++seq, more))}\n`), 1000);
     });

@@ -1,11 +1,11 @@
-// What the page "Now" costs: 200 stations whose numbers all change each second and 2,000 flows, three browsers that show all stations
+// Cost of the page "Now": 200 stations whose numbers all change each second and 2,000 flows, three browsers that show all stations
 // and the flows of one, no GPU.
 //
 //   node bench/now.mjs [--minutes 8] [--early 2]       EVENAIR_WEB is the program, CHROMIUM the browser
 //
-// CPU time is of the second minute on: of the browsers' main threads and of script on them (CDP, Performance.getMetrics in thread
-// ticks), of the program (/proc/PID/schedstat). The heap is that after a collection, at minute --early and in the end: 30 minutes
-// with --minutes 30 --early 5. Ends with 1 if a bound is missed.
+// CPU time is counted from the second minute on: of the browsers' main threads and of script on them (CDP, Performance.getMetrics
+// in thread ticks), and of the program (/proc/PID/schedstat). The heap is measured after a collection, at minute --early and at
+// the end: 30 minutes with --minutes 30 --early 5. Exits with 1 if a bound is missed.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -23,7 +23,7 @@ const STATIONS = 200;
 const FLOWS = 10;
 const BROWSERS = 3;
 const MINUTE = 60_000;
-/** Before CPU time is taken, in ms: the page is loaded, its history has come, its script is compiled. */
+/** Time before CPU time is counted, in ms: the page loads, its history arrives, its script is compiled. */
 const WARM_UP = MINUTE;
 const COLLECTIONS = 4;
 const LARGEST_SCRIPT_KB = 90;
@@ -33,7 +33,7 @@ assert.ok(1 < early && early < minutes, "--early is more than a minute, and less
 const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 
-/** Starts evenair-web on this socket; returns it and its address. */
+/** Starts evenair-web on this socket; returns its process and address. */
 async function startWeb(socket) {
   const port = await freePort();
   const web = spawn(program, ["--socket", socket, "--state", `${socket}.state`, "--listen", `127.0.0.1:${port}`], { stdio: ["ignore", "pipe", "inherit"] });
@@ -69,10 +69,10 @@ async function spent({ cdp }) {
   return { main: of("TaskDuration"), script: of("ScriptDuration"), layout: of("LayoutDuration"), style: of("RecalcStyleDuration") };
 }
 
-/** CPU time of a process of one thread so far, in seconds. */
+/** CPU time so far of a process with one thread, in seconds. */
 const spentBy = ({ pid }) => Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e9;
 
-/** Bytes of script objects in use. One collection leaves what only the next one finds unused: up to 2 MB. */
+/** Bytes of script objects in use. A single collection leaves up to 2 MB that only the next one frees. */
 async function heap({ cdp }) {
   for (let at = 0; at < COLLECTIONS; at += 1) await cdp.send("HeapProfiler.collectGarbage");
   return (await cdp.send("Runtime.getHeapUsage")).usedSize;

@@ -1,4 +1,4 @@
-// Access points, or the contention domains where no station's access point is known.
+// Access points, or the contention domains if no station's access point is known.
 import { airOf, type AccessPoint, type Domain, type Line } from "./feed";
 import { lossOf, ms } from "./legs";
 import { domainMeans, meanIn, pointMeans } from "./means";
@@ -6,7 +6,7 @@ import { number, percent } from "./words";
 
 type Row = Pick<AccessPoint, "name" | "stations"> & { key: string };
 
-/** Where no access point is reported there is one domain, "default". */
+/** Without reported access points there is one domain, "default". */
 function ofDomain({ name, access_points, stations }: Domain, _: number, { length }: Domain[]): Row {
   const all = length === 1 && name === "default" ? "all" : name;
   return { key: name, name: access_points.length > 0 ? access_points.join(", ") : all, stations };

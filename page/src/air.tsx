@@ -1,4 +1,4 @@
-// Who holds the air, for each contention domain: its time by downloads, uploads and what nobody reports, and its stations.
+// Holders of the air, for each contention domain: its time by downloads, uploads and unreported use, and its stations.
 import { signal } from "@preact/signals";
 import { airOf, known, lately, type Domain, type Line, type Station } from "./feed";
 import { Flows } from "./flows";
@@ -9,11 +9,11 @@ import { hidden, nameOf, ordered } from "./names";
 import { Rename } from "./rename";
 import { number, percent, source, UNKNOWN, whole } from "./words";
 
-/** Stations in the list before it is unfolded. */
+/** Number of stations in the list before it is unfolded. */
 const SHOWN = 12;
-/** Part of the air that a whole bar is, unless a station has more. */
+/** Part of the air that a full bar shows, unless a station has more. */
 const WHOLE_BAR = 0.5;
-/** A station that has less than this part of an equal share, and does not wait longer than this, asks for little. */
+/** A station has little demand if it has less than this part of an equal share, and waits no longer than this. */
 const LITTLE = 0.5;
 const LONG_WAIT_MS = 100;
 
@@ -44,14 +44,14 @@ function Budget({ domain }: { domain: Domain }) {
   );
 }
 
-/** What a row of the table has. */
+/** Data of a row of the table. */
 interface Entry {
   station: Station;
   mean: Mean;
   air: number | null;
 }
 
-/** An equal share of the air in use for a station of weight 1, and who asks for little and so has no part in it. */
+/** An equal share of the air in use for a station of weight 1, and the stations with little demand, which do not take part in it. */
 interface Shares {
   equal: number | null;
   busy: number;
@@ -77,7 +77,7 @@ interface Tag {
   text: string;
 }
 
-/** What the health says of stations, by MAC address. */
+/** Health of stations, by MAC address. */
 function tagsOf(at: Line): Map<string, Tag> {
   const tags = new Map<string, Tag>();
   for (const { code, subject, with: others, suffering } of at.health?.reasons ?? []) {
@@ -110,7 +110,7 @@ function rateOf({ rate_mbps, mode }: Station): string {
   return `${number(rate_mbps)} Mb/s${mode ? ` ${mode}` : ""}, ${source(rate_mbps)}`;
 }
 
-/** All that is known of a station. */
+/** All details of a station. */
 function Details({ station, losses, columns }: { station: Station; losses: Mean["losses"]; columns: number }) {
   const { box, wlan, internet_queue, internet } = station.latency ?? {};
   const rows: [string, string][] = [
@@ -143,7 +143,7 @@ function Details({ station, losses, columns }: { station: Station; losses: Mean[
   );
 }
 
-/** Columns that not every table has. */
+/** Columns that only some tables have. */
 interface Columns {
   box: boolean;
   rate: boolean;
@@ -242,7 +242,7 @@ function Stations({ entries, shares, scale, tags }: StationsProps) {
   );
 }
 
-/** What the bars and marks mean. */
+/** Legend of the bars and marks. */
 function Legend({ entries, shares, scale }: Omit<StationsProps, "tags">) {
   const { equal, busy, little } = shares;
   const share = equal == null ? "No station is active." : busy === 1 ? "One station alone is busy."

@@ -1,4 +1,4 @@
-// The audit log, for admins: who logged in, and who changed what.
+// The audit log, for admins: logins and changes, with their accounts.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { hidden } from "./names";
@@ -21,7 +21,7 @@ interface Page {
 }
 
 const entries = signal<Entry[]>([]);
-/** Where the next page begins; null: there is none. */
+/** Cursor of the next page; null: there is none. */
 const next = signal<string | null>(null);
 const failure = signal<string | null>(null);
 
@@ -43,7 +43,7 @@ function whoOf({ by, who, role }: Entry): string {
 }
 
 function Row({ entry }: { entry: Entry }) {
-  // They may have names and addresses of stations.
+  // The entries may have names and addresses of stations.
   const values = hidden.value ? [] : Object.entries(entry.values).filter(([, value]) => value != null);
   const time = new Date(entry.at * 1000);
   return (

@@ -8,11 +8,11 @@ const WIDTH = 160;
 const HEIGHT = 36;
 /** Part of the air above which it is busy. */
 const BUSY = 0.8;
-/** Ten minutes, in seconds; a box that is younger has its charts wider. */
+/** Ten minutes, in seconds; charts of a younger box are stretched. */
 const SPAN = 600;
 const LEAST_SPAN = 60;
 
-/** The path of a chart: pieces of a line, with a gap where nothing is known. */
+/** The path of a chart: pieces of a line, with gaps for unknown values. */
 export function pathOf(points: Point[], pick: (point: Point) => Value, until: number): string {
   const values = points.map((point) => ({ at: point.at, value: known(pick(point)) }));
   const span = Math.min(SPAN, Math.max(LEAST_SPAN, until - (points[0]?.at ?? until)));
@@ -41,7 +41,7 @@ function Chart({ points, pick, until }: { points: Point[]; pick: (point: Point) 
   );
 }
 
-/** A value with its unit and what it is of. */
+/** A value with its unit and its label. */
 interface Part {
   value: string;
   unit?: string;
@@ -50,7 +50,7 @@ interface Part {
 
 interface CardProps {
   title: string;
-  /** One, or several that do not add up. */
+  /** One value, or several that do not add up. */
   parts: Part[];
   note?: string;
   points: Point[];
@@ -75,7 +75,7 @@ function Card({ title, parts, note, points, until, pick }: CardProps) {
   );
 }
 
-/** The worst of the calls that go on, by its R value. */
+/** The worst call in progress, by its R value. */
 function worst(calls: Call[]): { r: number; mos: number } | null {
   const ways = calls.flatMap((call) => [call.down, call.up]);
   const rated = ways.flatMap((way) => (way?.r_factor != null ? [{ r: way.r_factor, mos: way.mos ?? 0 }] : []));
@@ -94,7 +94,7 @@ function sum(a: number | null, b: number | null): Value {
   return a == null && b == null ? { source: "unknown" } : { value: (a ?? 0) + (b ?? 0), source: "measured" };
 }
 
-/** Wait in the box, and what follows it: their p95s do not add up. */
+/** Wait in the box, and latency behind it: their p95s do not add up. */
 function legsOf(box: number | undefined, wlan: number | undefined): Part[] {
   const known = [{ at: box, of: "in the box" }, { at: wlan, of: "on the Wi-Fi" }].filter(({ at }) => at != null);
   return known.length === 0 ? [{ value: UNKNOWN }] : known.map(({ at, of }) => ({ value: ms(at), unit: "ms", of }));

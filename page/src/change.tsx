@@ -1,4 +1,4 @@
-// What inserting the box has changed, in measured numbers only: ten seconds before beside the last ten.
+// Effect of an insertion of the box, in measured numbers only: ten seconds before compared with the last ten.
 import { effect, signal } from "@preact/signals";
 import { airOf, known, line, points, type Line, type Point, type Reason, type Subject, type Value } from "./feed";
 import { ms } from "./legs";
@@ -6,16 +6,16 @@ import { meanIn, stationMeans, totalMeans, type Mean } from "./means";
 import { nameOfSubject } from "./names";
 import { number, percent } from "./words";
 
-/** Points that the latency before is a mean of, in seconds. */
+/** Number of points, one per second, in the mean of the earlier latency. */
 const BEFORE = 10;
-/** Seconds after a change of mode in which the reasons about the Wi-Fi are judged anew. */
+/** Seconds after a change of mode in which the reasons about the Wi-Fi are evaluated anew. */
 export const ANEW = 10;
-/** Seconds of a mode in which the mode before is of interest. */
+/** Seconds of a mode in which the previous mode is of interest. */
 const RECENT = 600;
-/** Stations that are compared. */
+/** Maximum number of compared stations. */
 const MOST = 4;
 
-/** The last seconds of the mode before this one, if the page has seen them. */
+/** The last seconds of the previous mode, if the page has seen them. */
 interface Before {
   mode: string;
   reasons: Reason[];
@@ -33,17 +33,17 @@ effect(() => {
   last = now;
 });
 
-/** Seconds since the mode began, while it is new enough to look back. */
+/** Seconds since the mode began, while it is recent enough for a comparison. */
 function isRecent({ totals }: Line): boolean {
   return totals.since_s != null && totals.since_s < RECENT;
 }
 
-/** The first reason of the mode before, while it may be judged anew or compared. */
+/** The first reason of the previous mode, while it may be raised anew or compared. */
 export function reasonBefore(at: Line): Reason | null {
   return isRecent(at) ? (before.value?.reasons[0] ?? null) : null;
 }
 
-/** Who starved or waited before. */
+/** Stations that starved or waited before. */
 function sufferers(reasons: Reason[]): Subject[] {
   const starving = reasons.filter((reason) => reason.code === "starving").map((reason) => reason.subject);
   const all = [...starving, ...reasons.flatMap((reason) => reason.suffering ?? [])];
@@ -92,14 +92,14 @@ function suffererRows({ reasons, stations }: Before): Row[] {
     if (known(rateWas) == null || known(rateNow) == null) return [];
     const what = nameOfSubject(subject);
     const rate = `${number(rateWas)} → ${number(rateNow)} Mb/s`;
-    // The wait says more: of pages, a station asks for what it asks for.
+    // The wait shows more: with pages, a station's throughput depends on its demand.
     if (was.wlan == null || now.wlan == null) return [{ what, change: rate }];
     const waits = `${ms(was.wlan)} → ${now.box == null ? "" : "about "}${ms(now.wlan + (now.box ?? 0))} ms`;
     return [{ what: `${what} waits`, change: waits, note: rate }];
   }).slice(0, MOST);
 }
 
-/** Only beside an inserted box whose first seconds are over, and only what was measured on both sides. */
+/** Only for an inserted box whose first seconds are over, and only values measured on both sides. */
 export function Change({ at }: { at: Line }) {
   if (at.totals.mode !== "inserted" || !isRecent(at) || (at.totals.since_s ?? 0) < ANEW) return null;
   const rows = [...latencyRow(at), ...(before.value ? [...suffererRows(before.value), ...holdersRow(before.value)] : [])];

@@ -1,4 +1,4 @@
-// Insert, observe and bypass, each after a question that says what happens next and how to undo it.
+// Insert, observe and bypass, each after a dialog that says what happens next and how to undo it.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { away, farewell, silence, type Line } from "./feed";
@@ -7,7 +7,7 @@ import { change, may } from "./me";
 interface Command {
   path: "insert" | "observe" | "bypass";
   label: string;
-  /** The mode that it leads to. */
+  /** The mode to which the command leads. */
   mode: string;
   question: string;
   next: string;
@@ -74,7 +74,7 @@ function Question({ command, canBridge }: { command: Command; canBridge: boolean
   );
 }
 
-/** The buttons, for those who may; not while nothing is known of the box. */
+/** The buttons, for accounts with the permission; hidden while the state of the box is unknown. */
 export function Commands({ at }: { at: Line }) {
   if (!may("operate") || away.value != null || farewell.value != null || silence.value > 0) return null;
   const { mode, fail_open } = at.totals;

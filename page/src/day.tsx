@@ -2,24 +2,24 @@
 import { day, events, known, line, points, type BoxEvent, type Point, type Value } from "./feed";
 import { clockTime, duration, time } from "./words";
 
-/** Text keeps its size on a phone. */
+/** Width of the drawing in its units: smaller on a phone, so that text keeps its size. */
 const WIDTH = globalThis.innerWidth < 560 ? 330 : 700;
-/** Left of the charts, for the scales. */
+/** Width left of the charts for the scales. */
 const MARGIN = 44;
 const LATENCY = { top: 34, height: 104 };
 const AIR = { top: 170, height: 44 };
 const HEIGHT = AIR.top + AIR.height;
 const DAY = 86_400;
-/** Until minutes of the day are enough for a chart, it has seconds, in seconds. */
+/** Seconds of minutes needed for a chart; before that it shows seconds. */
 const YOUNG = 600;
-/** Shortest span, in seconds. */
+/** Minimum span, in seconds. */
 const LEAST = 10;
 /** 1 ms to 10 s. */
 const DECADES = [1, 10, 100, 1_000, 10_000];
-/** Marks, the last ones; closer events, as a part of the width, are one mark. */
+/** Maximum number of marks, of the latest events; events closer than this part of the width share a mark. */
 const MARKS = 6;
 const CLOSE = 0.05;
-/** A wider step between two points is a gap, in steps. */
+/** Steps between two points above which there is a gap. */
 const GAP = 2.5;
 
 const height = (value: number) => {
@@ -36,7 +36,7 @@ interface Frame {
 
 const xOf = (at: number, { from, until }: Frame) => (WIDTH * (at - from)) / (until - from);
 
-/** Pieces of a line where the value is known. */
+/** Pieces of a line with known values. */
 function pathOf(all: Point[], frame: Frame, pick: (point: Point) => Value, y: (value: number) => number): string {
   let path = "";
   let before: number | null = null;
@@ -52,7 +52,7 @@ function pathOf(all: Point[], frame: Frame, pick: (point: Point) => Value, y: (v
   return path;
 }
 
-/** Events that are close to each other. */
+/** Groups of events that are close to each other. */
 interface Mark {
   at: number;
   events: BoxEvent[];
@@ -69,7 +69,7 @@ function marksOf(all: BoxEvent[], frame: Frame): Mark[] {
   return marks.slice(-MARKS);
 }
 
-/** An event in a word or two; the list of events has all of it. */
+/** An event in a word or two; the list of events has its full text. */
 function short({ event, text }: BoxEvent): string {
   const [, what, code] = /^(raised|cleared): ([\w-]+)/.exec(text) ?? [];
   if (what && code) return `${code} ${what}`;
@@ -132,13 +132,13 @@ function Chart({ all, frame, marks }: { all: Point[]; frame: Frame; marks: Mark[
   );
 }
 
-/** What the chart is of: the whole life of the box, while that is shorter. */
+/** Title of the chart: the whole life of the box, if that is shorter than a day. */
 function titleOf(lives: number, isYoung: boolean): string {
   if (lives < (isYoung ? YOUNG : DAY)) return `Since the start, ${duration(lives)} ago`;
   return isYoung ? "Last ten minutes" : "Last 24 hours";
 }
 
-/** Minutes of the day, or seconds where the box has run for less than ten minutes. */
+/** Minutes of the day, or seconds if the box has run for less than ten minutes. */
 export function Day() {
   const isYoung = day.value.length < YOUNG / 60;
   const all = isYoung ? points.value : day.value;

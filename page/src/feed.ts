@@ -1,4 +1,4 @@
-// The box's feed as the page has it: types of a line, and signals that follow the stream of events.
+// The box's feed in the page: types of a line, and signals that follow the stream of events.
 import { batch, computed, signal } from "@preact/signals";
 
 /** A number with its source, or unknown. */
@@ -6,14 +6,14 @@ export type Value =
   | { value: number; source: "measured" | "charged" | "reported" | "inferred" | "assumed" }
   | { source: "unknown" };
 
-/** How long packets of a leg took in the last second. */
+/** Times of a leg's packets in the last second. */
 export interface Times {
   p50_ms: number;
   p95_ms: number;
   packets: number;
 }
 
-/** By leg; an absent one is unknown. */
+/** Times by leg; an absent one is unknown. */
 export interface Latency {
   box?: Times;
   wlan?: Times;
@@ -28,13 +28,13 @@ export interface LossCounts {
   wire: number;
 }
 
-/** By direction, in the last second. */
+/** Losses by direction, in the last second. */
 export interface Losses {
   down: LossCounts;
   up: LossCounts;
 }
 
-/** What totals, domains, access points and stations have alike. */
+/** Common fields of totals, domains, access points and stations. */
 export interface Timed {
   latency?: Latency;
   losses?: Losses;
@@ -59,7 +59,7 @@ export interface Totals extends Timed {
   wait_p95_ms: Value;
   dropped: number;
   stations: number;
-  /** Absent while it is not known. */
+  /** Absent while it is unknown. */
   active?: number;
 }
 
@@ -77,7 +77,7 @@ export interface Domain extends Timed {
   held: number;
   wait_p95_ms: Value;
   stations: number;
-  /** Absent while it is not known. */
+  /** Absent while it is unknown. */
   active?: number;
 }
 
@@ -90,7 +90,7 @@ export interface AccessPoint extends Timed {
   air_down: Value;
   air_up: Value;
   stations: number;
-  /** Absent while it is not known. */
+  /** Absent while it is unknown. */
   active?: number;
 }
 
@@ -128,14 +128,14 @@ export interface BoxEvent {
   text: string;
 }
 
-/** Whom or what a reason is about; `id` of a station is its MAC address. */
+/** Subject of a reason; `id` of a station is its MAC address. */
 export interface Subject {
   kind: string;
   id: string;
   name: string;
 }
 
-/** Something that is wrong, with a number and what to do. */
+/** A reason of the health, with a number and a remedy. */
 export interface Reason {
   code: string;
   level: string;
@@ -143,12 +143,12 @@ export interface Reason {
   since_s: number;
   sentence: string;
   remedy: string;
-  /** Who holds the air with the subject, and who starves or waits long for it. */
+  /** Other holders of the air, and the stations that starve or wait because of it. */
   with?: Subject[];
   suffering?: Subject[];
 }
 
-/** What is wrong, that which matters most first. */
+/** Reasons of the health, the most important first. */
 export interface Health {
   level: string;
   reasons: Reason[];
@@ -159,7 +159,7 @@ export interface Line {
   seq: number;
   at: number;
   uptime_s: number;
-  /** Absent: an older box, which does not judge. */
+  /** Absent from an older box without health. */
   health?: Health;
   totals: Totals;
   domains: Domain[];
@@ -183,14 +183,14 @@ export interface Point {
   air: Value;
 }
 
-/** Events and points that are kept. */
+/** Maximum numbers of events and points kept. */
 const EVENTS = 50;
-/** Lines that means are of, as the box has them in the sentences of its health. */
+/** Number of lines in a mean, as in the sentences of the box's health. */
 const LATELY = 10;
 /** Time between two requests for the last day, in ms. */
 const DAY_AGAIN = 60_000;
 const POINTS = 600;
-/** A line older than this, in ms, is no longer "now". */
+/** Age in ms from which on a line is no longer "now". */
 const STALE = 3000;
 
 export const line = signal<Line | null>(null);
@@ -198,16 +198,16 @@ export const events = signal<BoxEvent[]>([]);
 export const points = signal<Point[]>([]);
 /** Minutes of the last day. */
 export const day = signal<Point[]>([]);
-/** The last lines of the mode, which means and losses are of. */
+/** The last lines of the mode, for means and losses. */
 export const lately = signal<Line[]>([]);
-/** Why the box cannot be reached; null: it can. */
+/** Why the box is unreachable; null: it is reachable. */
 export const away = signal<string | null>(null);
-/** What the program said when the box had ended for good; null: it goes on. */
+/** The program's last message after the box has ended for good; null: it is running. */
 export const farewell = signal<string | null>(null);
 const heard = signal(0);
 const clock = signal(Date.now());
 
-/** Seconds since the last line, where that is longer than it should be. */
+/** Seconds since the last line, if that is longer than usual. */
 export const silence = computed(() => {
   const age = clock.value - heard.value;
   return heard.value > 0 && age > STALE ? Math.round(age / 1000) : 0;
@@ -216,13 +216,13 @@ export const silence = computed(() => {
 export const known = (value: Value | undefined): number | null =>
   value && "value" in value ? value.value : null;
 
-/** The part of the time that a station or a domain takes, down and up. */
+/** The part of the time that a station or a domain uses, down and up. */
 export function airOf({ air_down, air_up }: Pick<Domain, "air_down" | "air_up">): number | null {
   const [down, up] = [known(air_down), known(air_up)];
   return down == null || up == null ? null : down + up;
 }
 
-/** The domain that takes the largest part of its time. */
+/** The domain that uses the largest part of its time. */
 export function busiest(domains: Domain[]): { share: number | null; name: string } {
   const all = domains.map((domain) => ({ share: airOf(domain), name: domain.name }));
   return all.reduce((most, one) => ((one.share ?? -1) > (most.share ?? -1) ? one : most), { share: null, name: "" });
@@ -273,13 +273,13 @@ async function recall(): Promise<void> {
   points.value = [...past.filter((point) => point.at < first), ...points.value].slice(-POINTS);
 }
 
-/** Goes to the login, if that is what the page asks for. */
+/** Goes to the login if it is required. */
 async function logInAgain(): Promise<void> {
   const answer = await fetch("history").catch(() => null);
   if (answer?.status === 401) location.assign("login");
 }
 
-/** Follows the box from now on. The browser connects again by itself. */
+/** Follows the box from now on. The browser reconnects by itself. */
 export function follow(): void {
   const stream = new EventSource("events");
   let isRecalled = false;
@@ -301,7 +301,7 @@ export function follow(): void {
     away.value = null;
     stream.close();
   });
-  // The browser does not connect again after a refusal: the session has ended, or there are too many streams.
+  // The browser does not reconnect after a refusal: the session has ended, or there are too many streams.
   stream.addEventListener("error", () => {
     if (stream.readyState === EventSource.CLOSED) void logInAgain();
   });

@@ -1,15 +1,15 @@
-// The flows of the station whose details are shown, which the box is asked for while they are.
+// The flows of the station whose details are shown, requested from the box meanwhile.
 import { useEffect, useState } from "preact/hooks";
 import { ms } from "./legs";
 import { hidden } from "./names";
 import { UNKNOWN } from "./words";
 
-/** Time between two questions, in milliseconds. */
+/** Time between two requests, in milliseconds. */
 const PERIOD = 2000;
-/** Flows in the list: those with the highest rates. */
+/** Maximum number of flows in the list: those with the highest rates. */
 const SHOWN = 8;
 
-/** A flow as the API has it; bytes since the box has seen it, at IP level. */
+/** A flow as the API has it; IP-level bytes since the box first saw it. */
 interface Flow {
   low: string;
   high: string;
@@ -20,7 +20,7 @@ interface Flow {
   backlog_packets: number;
 }
 
-/** An answer of the API, and when it came, in milliseconds. */
+/** An answer of the API, and its time of arrival in milliseconds. */
 interface Answer {
   at: number;
   flows: Flow[];
@@ -46,7 +46,7 @@ const idOf = ({ low, high, vlan }: Flow) => `${low} ${high} ${vlan ?? ""}`;
 
 interface Rated {
   flow: Flow;
-  /** Mb/s between the last two answers; absent where the flow was not in the one before. */
+  /** Mb/s between the last two answers; absent if the flow was not in the previous one. */
   down?: number;
   up?: number;
 }

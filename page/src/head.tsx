@@ -1,15 +1,15 @@
-// The first line: who starves or what else is wrong, or that nobody does; and what to do.
+// The headline: the stations that starve, another reason, or that all is well; and the remedy.
 import { away, farewell, line, silence, type Health, type Line, type Reason } from "./feed";
 import { ANEW, reasonBefore } from "./change";
 import { totalMeans } from "./means";
 import { worded } from "./names";
 import { duration, time } from "./words";
 
-/** Reasons that are listed beside the first. */
+/** Maximum number of reasons listed beside the first. */
 const LISTED = 4;
-/** Latency in ms, in the box and behind it, up to which nobody is said to wait long: far below the limits of the health. */
+/** Latency in ms, in the box and behind it, up to which no station is said to wait long: far below the limits of the health. */
 const LONG_WAIT_MS = 250;
-/** Reasons about who gets how much of the Wi-Fi. */
+/** Reasons about the sharing of the Wi-Fi. */
 const ABOUT_SHARES = ["holds-the-air", "starving", "wifi-latency"];
 
 interface Headline {
@@ -18,7 +18,7 @@ interface Headline {
   text: string;
 }
 
-/** What the mode is, and what it means. */
+/** Name and meaning of the mode. */
 function ofMode({ totals: { mode, fail_open, guard, since_s } }: Line): Headline {
   const lasts = since_s == null ? "" : ` for ${duration(since_s)}`;
   const bridge = fail_open ? "The bridge takes over if the box stops." : "The bridge cannot take over if the box stops: run evenair doctor.";
@@ -37,7 +37,7 @@ function ofMode({ totals: { mode, fail_open, guard, since_s } }: Line): Headline
   }
 }
 
-/** What nobody suffers from, of a box that judges and finds nothing wrong. */
+/** Headline of a box with health that finds no reason. */
 function outcome(at: Line): string {
   const { box, wlan } = totalMeans.value;
   if (at.totals.active === 0 || at.totals.stations === 0) return "No station is active";
@@ -47,7 +47,7 @@ function outcome(at: Line): string {
   return first && ABOUT_SHARES.includes(first.code) ? `No station starves${waits} any more` : `No station starves${waits}`;
 }
 
-/** Nothing is wrong, or not yet: after a change of mode the first seconds say nothing. */
+/** No reason, or not yet: after a change of mode the first seconds are inconclusive. */
 function unharmed(at: Line): Headline {
   const state = ofMode(at);
   const { mode, since_s } = at.totals;
@@ -81,13 +81,13 @@ function headline(at: Line | null): Headline {
   return { tone, title: worded(first.sentence, first), text: `What to do: ${worded(first.remedy, first)}. ${state.title}.` };
 }
 
-/** What the box finds wrong now; nothing while its numbers are old. */
+/** Present reasons of the box; nothing while its numbers are old. */
 function wrong(at: Line | null): Health | null {
   const isOld = away.value != null || silence.value > 0 || farewell.value != null;
   return at?.health && at.health.reasons.length > 0 && !isOld ? at.health : null;
 }
 
-/** A text with its commands set as such. */
+/** A text with its commands set as code. */
 function Text({ of }: { of: string }) {
   const parts = of.split(/(evenair(?: (?:insert|observe|bypass|doctor|top|telemetry|history --events))|journalctl -u evenair)/);
   return <>{parts.map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}</>;

@@ -1,4 +1,4 @@
-// Latency and loss by leg, in words and numbers.
+// Latency and loss by leg, as text and numbers.
 import type { LossCounts, Losses, Times } from "./feed";
 import { UNKNOWN } from "./words";
 
@@ -7,12 +7,12 @@ export function ms(value: number | undefined): string {
   return value >= 100 ? value.toFixed(0) : value.toFixed(1);
 }
 
-/** Half and 95 of 100, and on how many packets that rests. */
+/** Median and 95th percentile, and their number of packets. */
 export function spread(times: Times | undefined): string {
   return times ? `${ms(times.p50_ms)} ms, p95 ${ms(times.p95_ms)} ms (${times.packets} timed)` : UNKNOWN;
 }
 
-/** Part of the packets that were lost, on all legs; null: no TCP data have shown it. */
+/** Part of the packets that were lost, on all legs; null: no TCP data to measure it. */
 export function lossOf({ down, up }: Losses): number | null {
   const of = (counts: LossCounts) => counts.data + counts.here + counts.wire;
   const lost = (counts: LossCounts) => counts.here + counts.wlan + counts.wire;

@@ -1,4 +1,4 @@
-// Who looks at the page, and what they may do.
+// The account that uses the page, and its permissions.
 import { signal } from "@preact/signals";
 
 const ROLES = ["view", "operate", "admin"] as const;
@@ -10,7 +10,7 @@ export interface Me {
   role?: Role;
 }
 
-/** Nothing until the program has answered. */
+/** Null until the program has answered. */
 export const me = signal<Me | null>(null);
 
 export async function learnMe(): Promise<void> {
@@ -18,7 +18,7 @@ export async function learnMe(): Promise<void> {
   if (answer?.ok) me.value = (await answer.json()) as Me;
 }
 
-/** Whether who looks on may do what is for this role. */
+/** Whether the account has the permissions of this role. */
 export function may(role: Role): boolean {
   const mine = me.value?.role;
   return mine != null && ROLES.indexOf(mine) >= ROLES.indexOf(role);
@@ -28,7 +28,7 @@ interface Problem {
   detail?: string;
 }
 
-/** Makes a request that changes something. Returns why it was not done; null: it is done. */
+/** Sends a request that changes something. Returns why it failed; null: it succeeded. */
 export async function change(method: "POST" | "PUT" | "DELETE", path: string, body?: object): Promise<string | null> {
   const headers: Record<string, string> = body ? { "Content-Type": "application/json" } : {};
   const request = { method, headers, ...(body && { body: JSON.stringify(body) }) };

@@ -1,8 +1,8 @@
-// Means of the last ten seconds: single seconds jump, and the box's sentences state the same means.
+// Means of the last ten seconds: values of single seconds vary much, and the box's sentences state the same means.
 import { computed } from "@preact/signals";
 import { known, lately, type Latency, type LossCounts, type Losses, type Times, type Value } from "./feed";
 
-/** What has a mean: stations, access points, contention domains and, without its air, the whole. */
+/** Objects with means: stations, access points, contention domains and, without its air, the whole box. */
 interface Measured {
   down_mbps: Value;
   up_mbps: Value;
@@ -25,7 +25,7 @@ export interface Mean {
   losses: Losses;
 }
 
-/** The mean of the known ones. */
+/** The mean of the known values. */
 function meanOf(values: (Value | undefined)[]): Value {
   let [sum, count] = [0, 0];
   let last: Value = { source: "unknown" };
@@ -84,9 +84,9 @@ function byKey<T extends Measured>(all: (T[] | undefined)[], keyOf: (one: T) => 
 
 const NONE = fold([]);
 
-/** By MAC address. */
+/** Means by MAC address. */
 export const stationMeans = computed(() => byKey(lately.value.map((one) => one.stations), (one) => one.mac));
-/** By name. */
+/** Means by name. */
 export const domainMeans = computed(() => byKey(lately.value.map((one) => one.domains), (one) => one.name));
 export const pointMeans = computed(() => byKey(lately.value.map((one) => one.access_points), (one) => one.name));
 export const totalMeans = computed(() => fold(lately.value.map((one) => one.totals)));

@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { airOf, line, type Reason, type Station, type Subject } from "./feed";
 import { meanIn, stationMeans } from "./means";
 
-/** For screenshots: no names and no addresses. */
+/** Hides names and addresses for screenshots. */
 export const hidden = signal(false);
 
 /** The stations, those with the most air first. */
@@ -12,7 +12,7 @@ export const ordered = computed(() => {
   return [...(line.value?.stations ?? [])].sort((a, b) => (airs.get(b.mac) ?? 0) - (airs.get(a.mac) ?? 0));
 });
 
-/** Numbers in place of names. */
+/** Numbers that replace names. */
 const places = computed(() => new Map(ordered.value.map((station, at) => [station.mac, `station ${at + 1}`])));
 
 const numbered = (mac: string): string => places.value.get(mac) ?? "a station";
@@ -23,7 +23,7 @@ export function nameOf(station: Pick<Station, "mac" | "name">): string {
 
 export const nameOfSubject = ({ id, name }: Subject): string => (hidden.value ? numbered(id) : name);
 
-/** A text of a reason, without the names of its stations where names are hidden. */
+/** A text of a reason, without the names of its stations if names are hidden. */
 export function worded(text: string, { subject, with: others, suffering }: Reason): string {
   if (!hidden.value) return text;
   const stations = [subject, ...(others ?? []), ...(suffering ?? [])].filter(({ kind, id }) => kind === "station" && id !== "");

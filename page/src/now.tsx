@@ -1,4 +1,4 @@
-// The page "Now", beside the history and the audit log: what the box does, who holds the air, how the access points are, what has happened.
+// The page "Now", beside the history and the audit log: mode, holders of the air, access points, and events.
 import { AccessPoints } from "./access-points";
 import { Air } from "./air";
 import { Audit } from "./audit";
@@ -14,7 +14,7 @@ import { History } from "./history/history";
 import { TITLES, view } from "./view";
 import { duration, time } from "./words";
 
-/** How an event is marked. */
+/** Mark of an event. */
 function toneOf({ event, text }: BoxEvent): string {
   if (event !== "health") return "info";
   return text.startsWith("raised") ? "watch" : text.startsWith("cleared") ? "good" : "info";
@@ -39,7 +39,7 @@ function Events() {
   );
 }
 
-/** Who has logged in, and the way out. */
+/** The account, and the logout. */
 function Account() {
   if (me.value?.by !== "account") return null;
   return (

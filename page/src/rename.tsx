@@ -1,4 +1,4 @@
-// The name of a station, for those who may change it.
+// The name of a station, for accounts that may change it.
 import { signal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Station } from "./feed";
@@ -7,7 +7,7 @@ import { change } from "./me";
 /** Longest name, in characters. */
 const LONGEST = 64;
 
-/** What became of the last change, and of which station. */
+/** Result of the last change, and its station. */
 const outcome = signal({ mac: "", text: "", failed: false });
 
 async function save(mac: string, name: string): Promise<void> {

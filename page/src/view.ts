@@ -1,4 +1,4 @@
-// Which view of the page is shown: the part of the address behind "#", so that links and the back button work.
+// The view of the page: the part of the address behind "#", so that links and the back button work.
 import { computed, effect, signal } from "@preact/signals";
 import { may } from "./me";
 

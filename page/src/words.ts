@@ -1,4 +1,4 @@
-// Numbers and times as people read them. Unknown is a word, never a zero.
+// Numbers and times in texts. Unknown is a word, never a zero.
 import { known, type Value } from "./feed";
 
 export const UNKNOWN = "unknown";
@@ -12,7 +12,7 @@ export function percent(share: number | null): string {
   return share == null ? UNKNOWN : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 
-/** Parts as whole percents; the last one is what the others leave of a hundred, so that they add up. */
+/** Parts as whole percents; the last one is the rest of a hundred, so that they add up. */
 export function whole(parts: number[]): number[] {
   const rounded = parts.map((part) => Math.round(part * 100));
   const others = rounded.slice(0, -1).reduce((sum, part) => sum + part, 0);
@@ -35,7 +35,7 @@ export function clockTime(at: number): string {
   return new Date(at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 }
 
-/** Where a number comes from, in words. */
+/** Source of a number, as text. */
 export function source(value: Value | undefined): string {
   switch (value?.source) {
     case "measured":

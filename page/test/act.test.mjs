@@ -1,4 +1,5 @@
-// What accounts do on the page: commands, names, the audit log, logout, passwords and codes; by keyboard, under the real content security policy.
+// Actions of accounts on the page: commands, names, the audit log, logout, passwords and codes; by keyboard, under the real content
+// security policy.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -22,7 +23,7 @@ let browser;
 let web;
 let feed;
 let box;
-/** What the box says that it does. */
+/** State of the box in the feed. */
 let mode = "observing";
 
 before(async () => {
@@ -54,7 +55,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The page of an account, in a browser of its own; nothing in it is refused by the content security policy. */
+/** The page of an account, in a separate browser; the content security policy refuses nothing in it. */
 async function as(name, options, act, password = PASSWORD) {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -82,7 +83,7 @@ async function picture(page, name) {
 const wide = { viewport: { width: 1400, height: 900 } };
 const phone = { viewport: { width: 390, height: 800 }, colorScheme: "dark" };
 
-test("an operator commands by keyboard, and hears what happens next and how to undo it", async () => {
+test("an operator commands by keyboard, and dialogs say what happens next and how to undo it", async () => {
   mode = "observing";
   await as("otto", wide, async (page) => {
     await page.getByText("otto, operate").waitFor();
@@ -112,7 +113,7 @@ test("an operator commands by keyboard, and hears what happens next and how to u
   });
 });
 
-test("what the box refuses is said in the dialog, on a phone as well", async () => {
+test("the dialog shows the box's refusal, on a phone as well", async () => {
   mode = "inserted";
   box.refusal = "the bridge cannot carry the traffic";
   await as("otto", phone, async (page) => {
@@ -128,7 +129,7 @@ test("what the box refuses is said in the dialog, on a phone as well", async () 
   assert.deepEqual(box.asked.splice(0), [{ command: "bypass" }], "never by force");
 });
 
-test("a station is named, and its name taken away", async () => {
+test("a station gets a name, and the name is removed", async () => {
   await as("otto", wide, async (page) => {
     await page.getByRole("button", { name: "laptop-1" }).click();
     const name = page.getByLabel("Name", { exact: true });
@@ -149,7 +150,7 @@ test("a station is named, and its name taken away", async () => {
   assert.deepEqual(box.asked.splice(0), [{ command: "name", mac, name: "<b>Anne</b>" }, { command: "name", mac }]);
 });
 
-test("an admin reads in the audit log who did what, and logs out", async () => {
+test("an admin reads the audit log, and logs out", async () => {
   for (const options of [phone, wide]) {
     await as("anna", options, async (page) => {
       await page.getByRole("button", { name: "Audit log" }).click();
@@ -168,7 +169,7 @@ test("an admin reads in the audit log who did what, and logs out", async () => {
   }
 });
 
-test("who may only look sees no commands", async () => {
+test("a read-only account sees no commands", async () => {
   await as("vera", wide, async (page) => {
     await page.getByText("vera, view").waitFor();
     await page.getByRole("button", { name: "laptop-1" }).click();
@@ -203,13 +204,13 @@ test("an account changes its password", async () => {
   }
 });
 
-/** The bytes of base32. */
+/** Decodes base32. */
 function bytesOf(text) {
   const bits = [...text].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
   return Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
 }
 
-/** The code that an app shows now (RFC 6238). */
+/** The present code of an authenticator app (RFC 6238). */
 function codeOf(secret) {
   const step = Buffer.alloc(8);
   step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));

@@ -1,4 +1,4 @@
-// The page "History" over a stored history: chart, numbers, before and after, the busiest minutes, and what is wrong in words.
+// The page "History" with a stored history: chart, numbers, before and after, the busiest minutes, and errors as text.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -13,7 +13,7 @@ assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 const pictures = process.env.EVENAIR_PICTURES;
 const folder = mkdtempSync(join(tmpdir(), "evenair-history-"));
 const address = `http://127.0.0.1:${await freePort()}/`;
-/** Minutes of the past, and those of them in which nothing was heard of the box. */
+/** Number of past minutes, and those of them without data of the box. */
 const [MINUTES, GAP, INSERTION] = [600, [200, 300], 420];
 
 let browser;
@@ -38,7 +38,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The page under its real content security policy, from which nothing is requested elsewhere. */
+/** The page under its real content security policy, which requests nothing elsewhere. */
 async function onPage(options, act) {
   const page = await browser.newPage(options);
   page.setDefaultTimeout(PATIENCE);
@@ -60,7 +60,7 @@ async function see(page, name) {
   await isForEverybody(page, name);
 }
 
-/** How many pixels of a chart have the colour of its line, by tenths of its width. */
+/** Number of pixels of a chart with the colour of its line, by tenths of its width. */
 const inked = (page, tone) => page.locator(".plot canvas").first().evaluate((canvas, tone) => {
   const context = canvas.getContext("2d");
   document.body.style.setProperty("color", `var(${tone})`);
@@ -77,7 +77,7 @@ const inked = (page, tone) => page.locator(".plot canvas").first().evaluate((can
 const phone = { viewport: { width: 390, height: 800 }, colorScheme: "dark" };
 const wide = { viewport: { width: 1400, height: 900 } };
 
-test("no history yet: it says so, and since when there will be one", async () => {
+test("no history yet: it says so, and when there will be one", async () => {
   await onPage(phone, async (page) => {
     await page.getByRole("link", { name: "History" }).click();
     await page.getByRole("alert").getByText("There is no history yet: it begins with the first minute of the box. Minutes are stored as they end").waitFor();
@@ -158,7 +158,7 @@ test("before and after an event, and the busiest minutes of a day", async () => 
   });
 });
 
-test("what is wrong is said in words, on a phone as well", async () => {
+test("errors are shown as text, on a phone as well", async () => {
   await onPage(phone, async (page) => {
     await page.goto(`${address}#history`);
     await page.getByRole("img", { name: /^Wi-Fi latency, p95/ }).waitFor();

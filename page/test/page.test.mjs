@@ -1,4 +1,5 @@
-// The page in Chromium: each state at two widths, light and dark, by what it says and by axe-core. EVENAIR_WEB is the program.
+// The page in Chromium: each state at two widths, light and dark, checked by its texts and by axe-core. EVENAIR_WEB is the
+// program.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,7 +12,7 @@ import { bypassed, insertion, serve, station, unwell } from "../feed-for-tests.m
 const program = process.env.EVENAIR_WEB;
 assert.ok(program, "EVENAIR_WEB must be the path of the program evenair-web");
 const pictures = process.env.EVENAIR_PICTURES;
-/** What an inserted box says that finds nothing wrong. */
+/** Lines of an inserted box without reasons. */
 const WELL = "No station starves or waits long";
 const folder = mkdtempSync(join(tmpdir(), "evenair-page-"));
 const socket = join(folder, "watch.sock");
@@ -34,7 +35,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Something is done while the box says this. */
+/** Runs an action while the box sends these lines. */
 async function during(more, act) {
   const feed = await serve(socket, more);
   try {
@@ -44,7 +45,7 @@ async function during(more, act) {
   }
 }
 
-/** A new page, which is closed in the end. */
+/** A new page, which is closed at the end. */
 async function onPage(options, act) {
   const page = await browser.newPage(options);
   page.setDefaultTimeout(PATIENCE);
@@ -55,7 +56,7 @@ async function onPage(options, act) {
   }
 }
 
-/** The page at each width and scheme, once its heading is as said; no request leaves it, and axe-core finds nothing. */
+/** The page at each width and scheme, once it has the heading; no request leaves it, and axe-core finds no violation. */
 async function look(name, heading, see = async () => {}) {
   for (const [width, scheme] of [[1400, "light"], [1400, "dark"], [390, "light"], [390, "dark"]]) {
     await onPage({ viewport: { width, height: 900 }, colorScheme: scheme, bypassCSP: true }, async (page) => {
@@ -73,7 +74,7 @@ async function look(name, heading, see = async () => {}) {
   }
 }
 
-test("no box: why, and the page recovers by itself", async () => {
+test("no box: the page says why, and recovers by itself", async () => {
   await look("away", "No data from the box");
   await onPage({}, async (page) => {
     await page.goto(address);
@@ -84,7 +85,7 @@ test("no box: why, and the page recovers by itself", async () => {
   });
 });
 
-test("inserted: who holds the air, in order", async () => {
+test("inserted: holders of the air, in order", async () => {
   await during({}, () => look("inserted", WELL, async (page) => {
     const names = await page.locator("tbody th").allTextContents();
     assert.ok(names[0].startsWith("laptop-1"), names.join());
@@ -128,12 +129,12 @@ test("a demo that has ended keeps its last numbers", async () => {
     });
   } finally {
     demo.kill();
-    // Open, it would keep the program of the tests from its end.
+    // An open connection would keep the test program from ending.
     await feed?.close();
   }
 });
 
-test("what is wrong comes first, with what to do, and the rest is listed", async () => {
+test("the first reason comes first, with its remedy, and the others are listed", async () => {
   await during(unwell, async () => {
     await look("unwell", "laptop-2 starves, and 1 more waits long: laptop-1 holds 60 % of the air of hall", async (page) => {
       const head = await page.locator("section.head").innerText();
@@ -157,7 +158,7 @@ test("what is wrong comes first, with what to do, and the rest is listed", async
   }));
 });
 
-test("inserted: the reasons are judged anew, then it is said that they ended, beside numbers of before", async () => {
+test("inserted: the reasons are evaluated anew, then shown as ended, beside earlier numbers", async () => {
   const box = insertion();
   await during(box.lines, async () => {
     await onPage({ viewport: { width: 1400, height: 900 } }, async (page) => {
@@ -168,7 +169,7 @@ test("inserted: the reasons are judged anew, then it is said that they ended, be
       await page.getByText("Before: laptop-2 waits long").waitFor();
       box.judge();
       await page.getByRole("heading", { level: 1, name: `${WELL} any more` }).waitFor();
-      // Until no second of before is in the means.
+      // Until the means have no second of before.
       await page.getByText("mean of the last 10 s").waitFor();
       const text = (await page.locator("section:has(#change)").innerText()).replaceAll("\n", " ");
       for (const said of ["500 → about 80.0 ms", "1.0 → 9.0 Mb/s", "laptop-1 60 % → 20 % of the air"]) assert.ok(text.includes(said), text);
@@ -178,7 +179,7 @@ test("inserted: the reasons are judged anew, then it is said that they ended, be
   });
 });
 
-test("a box that does not judge says its mode, and a phone has every column", async () => {
+test("a box without health shows its mode, and a phone has every column", async () => {
   await during({ health: undefined }, () => look("unjudged", "Inserted for 1 min", async (page) => {
     const tables = await page.locator(".scroll").evaluateAll((all) => all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth));
     assert.deepEqual(tables, [0, 0]);
@@ -200,7 +201,7 @@ test("names are hidden for screenshots", async () => {
   });
 });
 
-test("bypassed: what is not measured is unknown and not zero", async () => {
+test("bypassed: values that are not measured are unknown and not zero", async () => {
   await during(bypassed, async () => {
     await look("bypassed", "Bypassed for 1 min", async (page) => {
       const row = await page.locator("tbody tr").first().innerText();

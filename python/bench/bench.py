@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROUNDS = 5
-#: Scenarios whose runs are compared, and their lengths in simulated seconds: some seconds of the processor each.
+#: Scenarios whose runs are compared, and their durations in simulated seconds: some seconds of CPU time each.
 SCENARIOS = {
     "room": "300 s", "adwiser/a10-mixed-rates": "1200 s", "adwiser/a07-calls": "1200 s", "venues/office-11n": "120 s",
     "access-points/e02-three-stations-tcp": "400 s",
@@ -53,7 +53,7 @@ for convert in (lambda: polars.DataFrame(frame), lambda: pyarrow.table(frame), f
 INTERRUPT = """
 import os, signal, threading, time
 import evenair as ev
-# A shell has what it runs in the background ignore the signal.
+# A shell makes its background jobs ignore the signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sent = []
 def interrupt():
@@ -95,7 +95,7 @@ def median(measure: Callable[[], float]) -> float:
 
 
 def importing(python: Path) -> Row:
-    # In turns: other work of the machine meets both.
+    # In turns, so that other load affects both.
     above = [processor_s([str(python), "-c", IMPORT]) - processor_s([str(python), "-c", "pass"]) for _ in range(4 * ROUNDS)]
     ms = 1e3 * statistics.median(above)
     return Row("import, processor time above a bare interpreter", f"{ms:.0f} ms", "20 ms", ms <= 20)
@@ -107,7 +107,7 @@ def running(python: Path, lab: Path, scenarios: Path) -> list[Row]:
         file = str(scenarios / f"{name}.toml")
         with tempfile.TemporaryDirectory() as out:
             command = [str(lab), "sim", "run", file, "--set", f"duration={duration}", "--out", out, "--json", "--quiet"]
-            # In turns: other work of the machine meets both.
+            # In turns, so that other load affects both.
             pairs = [(printed(python, RUN, file, duration)[0], processor_s(command)) for _ in range(ROUNDS)]
         ours, program = (statistics.median(column) for column in zip(*pairs, strict=True))
         figure = f"{ours:.2f} s, the program {program:.2f} s"

@@ -32,7 +32,7 @@ class Insertion:
         self.simulation.step(self.simulation.now + STEP_S)
         state = self.simulation.observe()
         carried = sum(flow["delivered_bytes"] for flow in state["flows"]) - sum(f["delivered_bytes"] for f in before["flows"])
-        # Mb/s, less one for each ten packets that wait in the access point.
+        # Mb/s, minus one for each ten packets that wait in the access point.
         reward = carried * 8e-6 / STEP_S - state["ap_queue_packets"] / 10
         return self.seen(state), reward, False, self.simulation.is_over, state
 

@@ -1,4 +1,4 @@
-//! What figures say in words: the measures with their units and meanings, and the labels of axes.
+//! Texts of figures: the measures with their units and meanings, and the labels of axes.
 
 use evenair_results::estimate::{CONFIDENCE, Estimate};
 use evenair_results::{Table, Values};

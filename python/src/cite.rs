@@ -1,9 +1,9 @@
-//! Citations, whose text is that of `evenair results show`.
+//! Citations, with the text of `evenair results show`.
 
 use evenair_study::{Citation, CitedSeeds, Made};
 use pyo3::prelude::*;
 
-/// What a sweep was made by, as a mapping that `package/evenair/_provenance.py` makes.
+/// Provenance of a sweep, as a mapping made by `package/evenair/_provenance.py`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Provenance {

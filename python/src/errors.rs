@@ -1,4 +1,4 @@
-//! Exceptions, with what is wrong in parts.
+//! Exceptions with structured details.
 
 use evenair_reader::{ConfigError, Located, Place, offered};
 use evenair_results::StoreError as ResultsError;
@@ -68,10 +68,10 @@ impl Problem {
 }
 
 impl Problem {
-    /// `has_places`: the text is one that a person wrote, so that its lines mean something.
+    /// `has_places`: a person wrote the text, so that its line numbers are useful.
     fn new(located: &Located, has_places: bool) -> Self {
         let Place { file, position } = &located.place;
-        // A setting has a place where the text has none.
+        // A setting has a position even if the text has none.
         let is_kept = has_places || file.starts_with("--set ");
         let position = position.filter(|_| is_kept);
         Self {
@@ -86,12 +86,12 @@ impl Problem {
     }
 }
 
-/// A scenario that is wrong, or cannot be read.
+/// The exception for a scenario that is invalid, or cannot be read.
 pub fn of_config(python: Python<'_>, error: &ConfigError, has_places: bool) -> PyErr {
     let problems = match error {
         ConfigError::Read { path, source } => {
             return match source.raw_os_error() {
-                // Python makes FileNotFoundError, PermissionError ... of the number.
+                // Python derives FileNotFoundError, PermissionError ... from the number.
                 Some(number) => {
                     let text = source.to_string();
                     let text = text.trim_end_matches(&format!(" (os error {number})")).to_owned();
@@ -115,7 +115,7 @@ pub fn of_config(python: Python<'_>, error: &ConfigError, has_places: bool) -> P
     with_problems(python, text, problems.into_iter().map(|(problem, _)| problem).collect())
 }
 
-/// What is wrong as a whole, without a place.
+/// The exception for an error without a position.
 pub fn of_text(python: Python<'_>, text: String) -> PyErr {
     let (path, allowed) = (String::new(), String::new());
     let (message, guess) = (text.clone(), offered(&text).map(str::to_owned));
@@ -131,7 +131,7 @@ fn with_problems(python: Python<'_>, text: String, problems: Vec<Problem>) -> Py
     }
 }
 
-/// An experiment that cannot be planned.
+/// The exception for an experiment that cannot be planned.
 pub fn of_plan(python: Python<'_>, error: &PlanError, has_places: bool) -> PyErr {
     match error {
         PlanError::Scenario(wrong) => of_config(python, wrong, has_places),
@@ -139,7 +139,7 @@ pub fn of_plan(python: Python<'_>, error: &PlanError, has_places: bool) -> PyErr
     }
 }
 
-/// A file of results that cannot be read or written.
+/// The exception for a file of results that cannot be read or written.
 pub fn of_results(error: &ResultsError) -> PyErr {
     match error {
         ResultsError::Io { path, source, .. } if source.raw_os_error().is_some() => {
@@ -150,7 +150,7 @@ pub fn of_results(error: &ResultsError) -> PyErr {
     }
 }
 
-/// A folder that cannot be used.
+/// The exception for a folder that cannot be used.
 pub fn of_folder(error: &FolderError) -> PyErr {
     match error {
         FolderError::Results(error) => of_results(error),

@@ -12,7 +12,7 @@ use crate::errors;
 use crate::run::Run;
 use crate::scenario::Scenario;
 
-/// Writes a run as `evenair sim run` does, into a folder that is made; with `pictures`, plots too.
+/// Writes a run as `evenair sim run` does, into a new folder; with `pictures`, also plots.
 pub fn write(run: &Run, folder: &Path, pictures: bool) -> PyResult<()> {
     std::fs::create_dir_all(folder)?;
     let pictures = if pictures { evenair_report::run_pictures(&run.result) } else { Vec::new() };

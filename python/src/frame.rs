@@ -17,7 +17,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
-/// Rows that a notebook shows.
+/// Number of rows that a notebook shows.
 const SHOWN: usize = 10;
 
 /// Named columns of equal length, which data frames take over without a copy.
@@ -32,7 +32,7 @@ impl Frame {
         Self::of_parts([table])
     }
 
-    /// Of parts of one table, at least one, all with the same columns.
+    /// A frame of the parts of one table, at least one, all with the same columns.
     pub fn of_parts(parts: impl IntoIterator<Item = Table>) -> Self {
         let batches: Vec<RecordBatch> = parts.into_iter().map(|part| batch(&part)).collect();
         let schema = batches.first().expect("a table has a part").schema();
@@ -43,7 +43,7 @@ impl Frame {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// The first rows, at most so many.
+    /// The first rows, at most `rows`.
     fn head(&self, rows: usize) -> Table {
         let mut table = Table::default();
         for (at, field) in self.schema.fields().iter().enumerate() {
@@ -71,7 +71,7 @@ fn batch(table: &Table) -> RecordBatch {
     RecordBatch::try_new(Arc::new(schema), arrays).expect("columns of equal length, as declared")
 }
 
-/// The values as Arrow has them: text as a dictionary, since names repeat in most rows.
+/// The values as an Arrow array: text as a dictionary, since names repeat in most rows.
 fn array(values: &Values) -> ArrayRef {
     match values {
         Values::Text(values) => Arc::new(dictionary(values)),
@@ -80,7 +80,7 @@ fn array(values: &Values) -> ArrayRef {
     }
 }
 
-/// The values of a column that [`array`] made, in parts.
+/// The values of a column made by [`array`], in parts.
 fn values(arrays: &[ArrayRef]) -> Values {
     match arrays[0].data_type() {
         DataType::UInt64 => Values::Count(arrays.iter().flat_map(|part| part.as_primitive::<UInt64Type>()).collect()),
@@ -184,7 +184,7 @@ impl Frame {
         python: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface leaves it to the producer whether it is heeded.
+        // The interface lets the producer ignore it.
         drop(requested_schema);
         let batches = self.batches.clone().into_iter().map(Ok);
         let batches = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
@@ -215,7 +215,7 @@ impl Frame {
     }
 }
 
-/// Text within HTML.
+/// Text escaped for HTML.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -49,7 +49,7 @@ fn table(batch: &RecordBatch) -> PyResult<Table> {
     Ok(table)
 }
 
-/// The values of a column; `None` where its type is not one that tables of results have.
+/// The values of a column; `None` if tables of results do not have its type.
 fn values(array: &dyn Array) -> Option<Values> {
     macro_rules! whole {
         ($of:ty) => {{

@@ -1,4 +1,4 @@
-//! Runs as bytes: jobs in, records out, for engines that make them elsewhere.
+//! Runs as bytes: jobs in, records out, for engines that run them elsewhere.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::errors;
 use crate::sweep::Held;
 
-/// Between two looks at signals of the process.
+/// Interval of checks for signals of the process.
 const LOOK: Duration = Duration::from_millis(50);
 
 fn bytes<'py>(python: Python<'py>, thing: &impl Serialize) -> PyResult<Bound<'py, PyBytes>> {
@@ -20,17 +20,17 @@ fn bytes<'py>(python: Python<'py>, thing: &impl Serialize) -> PyResult<Bound<'py
     Ok(PyBytes::new(python, &text))
 }
 
-/// The jobs of the runs that have not ended well, or not with the wanted series, in the plan's order.
+/// Jobs of the runs that have not succeeded, or lack wanted series, in the plan's order.
 pub fn missing<'py>(python: Python<'py>, held: &Held) -> PyResult<Vec<Bound<'py, PyBytes>>> {
     held.plan.missing(&held.store).iter().map(|run| bytes(python, &held.plan.job(run))).collect()
 }
 
-/// A record that [`run_batch`] made.
+/// Parses a record made by [`run_batch`].
 pub fn record(bytes: &[u8]) -> PyResult<Record> {
     serde_json::from_slice(bytes).map_err(|error| PyValueError::new_err(format!("no record of a run: {error}")))
 }
 
-/// A job of [`missing`].
+/// Parses a job of [`missing`].
 pub fn job(bytes: &[u8]) -> PyResult<Job> {
     serde_json::from_slice(bytes).map_err(|error| PyValueError::new_err(format!("no job: {error}")))
 }

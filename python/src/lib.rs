@@ -1,12 +1,12 @@
 //! The compiled part of the Python package `evenair`.
 //!
-//! Scenarios, their checks, runs and measures are those of the Rust crates: what `evenair sim run FILE` writes, `evenair.run(FILE)`
-//! gives to the byte. Here are only the shapes of Python: exceptions with their parts (`errors`), scenarios and policies
-//! (`scenario`, `policy`, `library`), runs (`run`, `folder`, `progress`), runs that are stepped (`simulation`), experiments of many runs
-//! (`sweep`, `sweep_frames`, `sweep_run`, `jobs`), tables as Arrow (`frame`, `imported`, `tables`), closed forms (`models`), and what
-//! figures and citations say in words (`catalogue`, `cite`). Names, types and descriptions for editors are in `package/evenair/_evenair.pyi`.
+//! Scenarios, their checks, runs and measures are those of the Rust crates: the output of `evenair sim run FILE` and that of
+//! `evenair.run(FILE)` are byte for byte equal. This crate only has their Python interface: structured exceptions (`errors`), scenarios and
+//! policies (`scenario`, `policy`, `library`), runs (`run`, `folder`, `progress`), stepped runs (`simulation`), experiments of many runs
+//! (`sweep`, `sweep_frames`, `sweep_run`, `jobs`), tables as Arrow (`frame`, `imported`, `tables`), closed forms (`models`), and texts of
+//! figures and citations (`catalogue`, `cite`). Names, types and descriptions for editors are in `package/evenair/_evenair.pyi`.
 
-// The macros of PyO3 make items without a comment and unsafe code.
+// PyO3's macros generate items without comments and unsafe code.
 #![allow(missing_docs, unsafe_code, clippy::undocumented_unsafe_blocks)]
 
 mod catalogue;

@@ -2,10 +2,10 @@
 
 use evenair_results::{Table, Values};
 
-/// Names and texts, in the order of the names.
+/// Names and texts, sorted by name.
 const SCENARIOS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// The text of a scenario by its name, or by the last part of it.
+/// The text of a scenario by its name, or by the last part of the name.
 pub fn text_of(name: &str) -> Result<(&'static str, &'static str), String> {
     let last = |full: &'static str| full.rsplit('/').next().unwrap_or(full);
     let exact = SCENARIOS.iter().find(|(full, _)| *full == name);
@@ -16,7 +16,7 @@ pub fn text_of(name: &str) -> Result<(&'static str, &'static str), String> {
     })
 }
 
-/// Name, title and length of each.
+/// Name, title and duration of each scenario.
 pub fn table() -> Table {
     let scenarios: Vec<_> = SCENARIOS
         .iter()

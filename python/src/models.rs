@@ -12,7 +12,7 @@ use crate::frame::Frame;
 use crate::run::Source;
 use crate::scenario::{self, Scenario as PyScenario};
 
-/// What a frame of a closed form has a row for.
+/// A row of a frame of a closed form.
 struct Row {
     point: usize,
     model: &'static str,
@@ -58,7 +58,7 @@ pub fn anomaly(
     Ok(Frame::new(table(vary, &values, &rows)))
 }
 
-/// Values of a key, as `--set` takes them, and the scenario with each.
+/// Values of a key, in the notation of `--set`, and the scenario with each.
 type Points = Vec<(String, Arc<Scenario>)>;
 
 fn points(python: Python<'_>, base: &PyScenario, key: &str, values: Option<Vec<Bound<'_, PyAny>>>) -> PyResult<Points> {
@@ -71,9 +71,9 @@ fn points(python: Python<'_>, base: &PyScenario, key: &str, values: Option<Vec<B
     let all = usual_values(base, key).ok_or_else(|| {
         PyValueError::new_err(format!("{key} needs values=[...]: only those of mcs and rate are known beforehand"))
     })?;
-    // An MCS that the station's format or streams do not have is left out.
+    // MCS that the station's format or streams do not have are skipped.
     let found: Points = all.into_iter().filter_map(|value| with(value).ok()).collect();
-    // Where none is right, the first says what is wrong.
+    // If all are invalid, report the error of the first one.
     if found.is_empty() {
         Err(with("0".to_owned()).err().unwrap_or_else(|| PyValueError::new_err(key.to_owned())))
     } else {
@@ -81,7 +81,7 @@ fn points(python: Python<'_>, base: &PyScenario, key: &str, values: Option<Vec<B
     }
 }
 
-/// All values of a key that has few.
+/// All values of a key with few values.
 fn usual_values(base: &PyScenario, key: &str) -> Option<Vec<String>> {
     match key.rsplit(['.', '_']).next()? {
         "mcs" => Some((0..=11).map(|mcs| mcs.to_string()).collect()),

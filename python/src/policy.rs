@@ -48,7 +48,7 @@ impl Policy {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String, String)) {
-        // A text without a newline would be a path.
+        // A text without a newline would be taken for a path.
         let policy = slf.get();
         (slf.get_type().into_any(), (policy.inner.name.clone(), format!("{}\n", policy.text)))
     }

@@ -1,4 +1,4 @@
-//! What a run says of itself on its way, and how Python stops it.
+//! Progress of a run, and stopping it from Python.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use evenair_results as results;
 use pyo3::prelude::*;
 
-/// Between two looks at signals of the process, and calls of a progress function.
+/// Interval of checks for signals of the process, and of calls of a progress function.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How far a run has come.
@@ -35,11 +35,11 @@ impl Progress {
     }
 }
 
-/// Looks at Python from a run that does not hold the interpreter.
+/// Calls Python during a run that does not hold the interpreter.
 pub struct Watch {
     report: Option<Py<PyAny>>,
     duration_s: f64,
-    /// When signals were looked at, and when it was reported last.
+    /// Time of the last check for signals, and of the last report.
     looked: Instant,
     reported: Instant,
     /// Why the run was stopped.
@@ -52,7 +52,7 @@ impl Watch {
         Self { report, duration_s, looked: now, reported: now, stopped_by: None }
     }
 
-    /// To be called by the run again and again, with its progress where an interval has ended: whether to go on.
+    /// The run calls this repeatedly, with its progress at the end of an interval; returns whether to continue.
     pub fn look(&mut self, now: Option<&results::Progress>) -> ControlFlow<()> {
         let report = self.report.as_ref().filter(|_| self.reported.elapsed() >= LOOK).zip(now);
         if report.is_none() && self.looked.elapsed() < LOOK {
@@ -128,7 +128,7 @@ impl Status {
     }
 }
 
-/// Looks at Python from an experiment that does not hold the interpreter.
+/// Calls Python during an experiment that does not hold the interpreter.
 pub struct Tally {
     report: Option<Py<PyAny>>,
     reported: Option<Instant>,
@@ -141,7 +141,7 @@ impl Tally {
         Self { report, reported: None, stopped_by: None }
     }
 
-    /// To be called by the experiment again and again: whether to go on.
+    /// The experiment calls this repeatedly; returns whether to continue.
     pub fn look(&mut self, now: &evenair_study::Status) -> bool {
         let is_early = self.reported.is_some_and(|reported| reported.elapsed() < LOOK);
         if is_early && !now.is_complete() {

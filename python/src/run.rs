@@ -27,11 +27,11 @@ use crate::tables;
 pub struct Run {
     pub result: RunResult,
     pub scenario: Arc<evenair_scenario::Scenario>,
-    /// What made it.
+    /// Provenance of the run.
     pub made: Made,
 }
 
-/// A scenario, or what one is made of.
+/// A scenario, or anything from which one can be made.
 pub enum Source<'py> {
     Scenario(Bound<'py, Scenario>),
     Written(Written<'py>),
@@ -81,7 +81,7 @@ pub fn run(
     }
 }
 
-/// The scenario under a policy, then with settings and a seed.
+/// Prepares a scenario under a policy, then with settings and a seed.
 pub fn prepared(
     python: Python<'_>,
     source: Source<'_>,
@@ -111,7 +111,7 @@ impl Run {
         Self { result, scenario, made: Made::now(VERSION) }
     }
 
-    /// Numbers of a run that is not valid are given only where that is asked for.
+    /// Refuses the numbers of an invalid run, unless they are explicitly requested.
     fn judge(&self, allow_invalid: bool) -> PyResult<()> {
         if self.result.valid || allow_invalid {
             return Ok(());
@@ -326,13 +326,13 @@ impl Run {
     }
 }
 
-/// A document as it is kept.
+/// A document as JSON.
 fn json(thing: &impl Serialize) -> PyResult<String> {
     let text = serde_json::to_string_pretty(thing);
     text.map(|text| text + "\n").map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Plots with many points are left out of a card, which is to have 60 kB at most.
+/// Maximum size of a plot in a card, in bytes, since a card must be at most 60 kB.
 const MOST_SVG: usize = 20_000;
-/// Phases that a card lists.
+/// Maximum number of phases that a card lists.
 const MOST_PHASES: usize = 8;

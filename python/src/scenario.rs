@@ -18,9 +18,9 @@ use crate::frame::Frame;
 use crate::library;
 use crate::policy::Chosen;
 
-/// What a mapping is called as a file.
+/// File name of a mapping in error messages.
 pub const MAPPING: &str = "<mapping>";
-/// What a text is called as a file.
+/// File name of a text in error messages.
 const TEXT: &str = "<text>";
 
 /// TOML as a mapping, a text (with a newline) or a file.
@@ -40,7 +40,7 @@ impl<'py> FromPyObject<'_, 'py> for Written<'py> {
         if let Ok(text) = given.extract::<String>() {
             return Ok(Self::Text(text));
         }
-        // What has no path says `bytes` too, which are none here.
+        // Conversion to a path would also accept `bytes`, which are refused here.
         let path = given.hasattr("__fspath__")?.then(|| given.extract::<PathBuf>()).transpose()?;
         let wrong = || format!("{} is none of: a mapping, TOML with a newline, a path", given.get_type());
         path.map(Self::Path).ok_or_else(|| PyTypeError::new_err(wrong()))
@@ -48,7 +48,7 @@ impl<'py> FromPyObject<'_, 'py> for Written<'py> {
 }
 
 impl Written<'_> {
-    /// The file's name, where it is of a file.
+    /// Name of the file, if it is one.
     pub fn file(&self) -> Option<String> {
         match self {
             Self::Mapping(_) => None,
@@ -57,7 +57,7 @@ impl Written<'_> {
         }
     }
 
-    /// The TOML.
+    /// The TOML text.
     pub fn text(&self, python: Python<'_>) -> PyResult<String> {
         if let Self::Mapping(mapping) = self {
             let table: toml::Table = pythonize::depythonize(mapping.as_any())
@@ -75,7 +75,7 @@ impl Written<'_> {
     }
 }
 
-/// A file that cannot be read. A name of a scenario that comes with the package is easily taken for one.
+/// The error for a file that cannot be read, which may be meant as the name of a scenario of the package.
 fn unread(python: Python<'_>, path: &Path, error: &ConfigError) -> PyErr {
     let name = path.to_string_lossy();
     if path.exists() || library::text_of(&name).is_err() {
@@ -105,14 +105,14 @@ impl Scenario {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The same with more settings.
+    /// The scenario with more settings.
     pub fn and_set(&self, python: Python<'_>, more: Settings) -> PyResult<Self> {
         let evenair_scenario::Source { file, text, settings } = &self.inner.source;
         let settings: Settings = settings.iter().cloned().chain(more).collect();
         Self::parse(python, text, file, &settings)
     }
 
-    /// The same under a policy.
+    /// The scenario under a policy.
     pub fn under(&self, python: Python<'_>, policy: &evenair_scenario::Policy) -> PyResult<Self> {
         let evenair_scenario::Source { file, text, settings } = &self.inner.source;
         let applied = policy.apply_with(file, text, settings);
@@ -123,7 +123,7 @@ impl Scenario {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// A hash of all that decides a run but for the program.
+    /// A hash of everything that determines a run, except the program.
     fn hash_of_source(&self) -> String {
         let mut hash = Sha256::new();
         let evenair_scenario::Source { text, settings, .. } = &self.inner.source;
@@ -135,7 +135,7 @@ impl Scenario {
     }
 }
 
-/// A value as `--set` takes it: a text as it is.
+/// A value in the notation of `--set`; a text is used as it is.
 pub fn setting(key: &str, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
     let value: toml::Value = pythonize::depythonize(value)
         .map_err(|error| PyTypeError::new_err(format!("{key}: what TOML does not have: {error}")))?;

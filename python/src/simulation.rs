@@ -18,7 +18,7 @@ use crate::run::{Run, Source, of_sim, prepared};
 /// A run in virtual time, which does nothing by itself. Its result is that of `run`, however it is stepped and observed.
 #[pyclass(frozen, module = "evenair")]
 pub struct Simulation {
-    /// Absent once the result was taken.
+    /// `None` after the result was taken.
     held: Mutex<Option<evenair_sim::Simulation>>,
     /// Whether the result may depend on more than the scenario.
     is_commanded: AtomicBool,

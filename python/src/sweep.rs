@@ -1,4 +1,4 @@
-//! Experiments of many runs, which crate `study` plans, makes and keeps. `package/evenair/sweeps.py` shows them.
+//! Experiments of many runs, which crate `study` plans, runs and stores. `package/evenair/sweeps.py` presents them.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -34,16 +34,16 @@ pub struct Experiment {
     held: Mutex<Held>,
 }
 
-/// What is known of an experiment.
+/// State of an experiment.
 pub struct Held {
     pub plan: Plan,
     pub store: Store,
-    /// That of the folder, while runs are made.
+    /// Lock of the folder, while runs are made.
     lock: Option<Lock>,
 }
 
 impl Held {
-    /// Whether each run of the plan has ended.
+    /// Whether every run of the plan has ended.
     fn is_complete(&self) -> bool {
         let has_ended =
             |run: &study::PlannedRun| self.store.get(&run.key).is_some() || self.store.failure(&run.key).is_some();
@@ -60,20 +60,20 @@ impl Held {
     }
 }
 
-/// A key, its values, and whether it advances together with the one before.
+/// A key, its values, and whether it advances together with the previous one.
 #[derive(FromPyObject)]
 struct Varied<'py>(String, Vec<Bound<'py, PyAny>>, bool);
 
-/// The runs of a scenario that are wanted.
+/// The requested runs of a scenario.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Wanted<'py> {
-    /// What varies; what the scenario's own `[[sweep]]` varies where absent.
+    /// Varied keys; if absent, those of the scenario's own `[[sweep]]`.
     axes: Option<Vec<Varied<'py>>>,
     policies: Vec<Chosen<'py>>,
-    /// How many of each point.
+    /// Number of runs per point.
     seeds: u32,
-    /// Kinds of series that are kept.
+    /// Kinds of series to store.
     series: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl Experiment {
         Ok(is_well)
     }
 
-    /// Whether places in the scenario's text are those of a text that a person wrote.
+    /// Whether a person wrote the scenario's text, so that positions in it are useful.
     fn has_places(source: &study::Experiment) -> bool {
         source.policies.is_empty() && source.source.file != MAPPING
     }

@@ -12,7 +12,7 @@ use crate::frame::Frame;
 use crate::imported;
 use crate::sweep::Held;
 
-/// A confidence, checked.
+/// Checks a confidence level.
 pub fn confidence(given: f64) -> PyResult<f64> {
     if given > 0.0 && given < 1.0 {
         return Ok(given);
@@ -41,12 +41,12 @@ pub fn of_points(held: &Held, confidence: f64) -> Frame {
     Frame::new(point_rows(&SweepResult::collect_with(&held.plan, &held.store, confidence)))
 }
 
-/// A row for each run that failed, and for each point that is wrong.
+/// A row for each run that failed, and for each invalid point.
 pub fn of_failures(held: &Held) -> Frame {
     Frame::new(failed_rows(&held.plan, &held.store))
 }
 
-/// What is compared: `by`, `base`, `measures`, `confidence` and `adjust` of Python.
+/// Parameters of a comparison: `by`, `base`, `measures`, `confidence` and `adjust` of Python.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Asked {
@@ -73,7 +73,7 @@ fn wrong(error: PairsError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// The differences of an experiment's runs in pairs.
+/// The paired differences of an experiment's runs.
 pub fn of_pairs(held: &Held, asked: Asked) -> PyResult<Frame> {
     let mut pairs = asked.pairs()?;
     run_rows(&held.plan, &held.store).try_for_each(|part| pairs.add(&part)).map_err(wrong)?;
@@ -88,7 +88,7 @@ pub fn paired(frame: &Bound<'_, PyAny>, asked: Asked) -> PyResult<Frame> {
     Ok(Frame::new(pairs.finish().map_err(wrong)?))
 }
 
-/// The points by a measure, the best first; `-NAME`: the least is the best.
+/// The points by a measure, the best first; `-NAME`: the lowest is the best.
 pub fn of_ranks(held: &Held, by: &str, constraint: Option<&str>) -> PyResult<Frame> {
     let wrong = |error: String| PyValueError::new_err(format!("rank: {error}"));
     let (measure, is_least) = by.strip_prefix('-').map_or((by, false), |rest| (rest, true));

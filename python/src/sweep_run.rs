@@ -1,11 +1,11 @@
-//! One run of an experiment, made again.
+//! Repeats one run of an experiment.
 
 use evenair_scenario::sweep::Settings;
 use evenair_study::Plan;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 
-/// The place of the point at which keys have these values.
+/// Index of the point at which keys have these values.
 pub fn point_of(plan: &Plan, wanted: &Settings) -> PyResult<usize> {
     let mut axes = Vec::new();
     for (key, value) in wanted {
@@ -38,14 +38,14 @@ pub fn point_of(plan: &Plan, wanted: &Settings) -> PyResult<usize> {
     }
 }
 
-/// Whether a value is the one that is given: a number stands for one with a unit too.
+/// Whether two values are equal; a number without unit matches one with a unit.
 fn is_same(known: &str, given: &str) -> bool {
     let [known, given] = [known, given].map(|text| text.trim_matches('"').trim());
     let number = |text: &str| text.parse::<f64>().ok();
     known == given || number(given).is_some() && known.split_whitespace().next().and_then(number) == number(given)
 }
 
-/// The seed, if the point has it; the first one where none is given.
+/// Checks that the point has the seed; without one, returns its first seed.
 pub fn seed_of(plan: &Plan, point: usize, given: Option<u64>) -> PyResult<u64> {
     let point = &plan.points[point];
     let seeds = point.seed..point.seed.saturating_add(u64::from(point.runs));

@@ -5,7 +5,7 @@ use evenair_workload::Direction;
 use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
 
-/// A column of text, and of numbers, of some rows.
+/// A column of text of some rows.
 fn text<T>(rows: &[T], of: impl Fn(&T) -> Option<String>) -> Values {
     Values::Text(rows.iter().map(of).collect())
 }
@@ -18,7 +18,7 @@ fn count<T>(rows: &[T], of: impl Fn(&T) -> u64) -> Values {
     Values::Count(rows.iter().map(|row| Some(of(row))).collect())
 }
 
-/// A number of a row.
+/// Number of a row, for a column.
 type NumberOf<T> = fn(&T) -> f64;
 
 const fn word(direction: Direction) -> &'static str {
@@ -42,7 +42,7 @@ pub fn of_measures(run: &RunResult, kind: Option<&str>) -> Table {
     table
 }
 
-/// A line of the balance of the medium's time in a phase.
+/// A line of the balance of a medium's time in a phase.
 struct Line<'a> {
     phase: &'a str,
     line: &'static str,
@@ -58,7 +58,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Where the time of the medium went in each phase, as parts of it; what the box charged stands beside what was measured.
+/// Use of the medium's time in each phase, as parts of it; charged airtime beside measured airtime.
 pub fn of_airtime(run: &RunResult) -> Table {
     let mut lines = Vec::new();
     for phase in &run.phases {
@@ -96,7 +96,7 @@ fn other_lines<'a>(phase: &'a str, measured: &MediumAirtime) -> [Line<'a>; 5] {
     ]
 }
 
-/// Transfers of known size that are listed, in the order of their ends.
+/// Listed transfers of known size, in the order of their ends.
 pub fn of_transfers(run: &RunResult) -> Table {
     let rows = &run.transfers.records;
     let mut table = Table::default();
@@ -110,7 +110,7 @@ pub fn of_transfers(run: &RunResult) -> Table {
     table
 }
 
-/// Web pages that are listed, in the order of their ends.
+/// Listed web pages, in the order of their ends.
 pub fn of_pages(run: &RunResult) -> Table {
     let rows = &run.pages;
     let mut table = Table::default();
@@ -122,7 +122,7 @@ pub fn of_pages(run: &RunResult) -> Table {
     table
 }
 
-/// Calls by direction and phase: what the listener heard.
+/// Calls by direction and phase: quality at the listener.
 pub fn of_calls(run: &RunResult) -> Table {
     let rows = &run.calls;
     let mut table = Table::default();
@@ -156,8 +156,7 @@ pub fn series_kind(word: &str) -> PyResult<SeriesKind> {
     word.parse().map_err(PyValueError::new_err)
 }
 
-/// Round-trip times of a flow by phase: the upper end of each bucket that has any, how many are in it, and the part of all that are not
-/// above it.
+/// Round-trip times of a flow by phase: upper end of each bucket that is not empty, its count, and the cumulative part.
 pub fn of_rtt(run: &RunResult, app: &str) -> Table {
     let mut rows = Vec::new();
     for phase in &run.phases {
@@ -178,7 +177,7 @@ pub fn of_rtt(run: &RunResult, app: &str) -> Table {
     table
 }
 
-/// What happened when.
+/// Events of the run.
 pub fn of_events(run: &RunResult) -> Table {
     let rows = &run.events;
     let mut table = Table::default();

@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 import evenair as ev
 
 OVER = {"radio.ap_buffer": ["20 packets", "100 packets"]}
-#: Pids of the processes that make runs.
+#: Process ids of the processes that make runs.
 Workers = Callable[[], list[int]]
 
 

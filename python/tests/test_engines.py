@@ -76,7 +76,7 @@ def test_processes_give_what_threads_give(room: ev.Scenario, by_threads: ev.Swee
         assert pool.submit(os.getpid).result() != os.getpid(), "the pool is not ours to close"
     assert is_same(study, by_threads) and lines(study.store) == 40
     assert repr(seen[0]) == "40 runs: 0 known, 40 missing" and seen[-1] == ev.Status(40, 40, 0, 0.0)
-    # All is known: no process is started.
+    # All runs are known: no process is started.
     again = ev.sweep(room, BUFFERS, policies=["fifo", "evenair"], seeds=10, store=study.store, on=ev.processes(2))
     assert again.status.is_complete and not multiprocessing.active_children()
 
@@ -140,7 +140,7 @@ def test_another_build_is_refused_before_it_runs(room: ev.Scenario, by_threads: 
     assert lines(tmp_path / "s") == 0
     with pytest.raises(ev.WorkerMismatch, match="a worker has not this package: No module"):
         ev.sweep(room, BUFFERS, seeds=4, on=Broken(lambda _: ModuleNotFoundError("No module named 'evenair'")))
-    # The store is free again.
+    # The store is unlocked again.
     assert ev.sweep(room, BUFFERS, seeds=1, store=tmp_path / "s").status.is_complete
 
 
@@ -166,7 +166,7 @@ if __name__ == "__main__":
 """
 
 
-def test_ctrl_c_leaves_what_has_ended_in_the_store(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_completed_runs_in_the_store(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(INTERRUPTED)
     command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "s")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
@@ -175,13 +175,13 @@ def test_ctrl_c_leaves_what_has_ended_in_the_store(tmp_path: Path) -> None:
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
         stopped = float(child.stdout.readline())
-        # The processes end too; some for a busy machine.
+        # The processes end, too; some extra time for a busy machine.
         assert stopped - sent < 2.0
         assert child.wait(timeout=10) == 0
     assert 2 <= lines(tmp_path / "s") < 100
 
 
-def test_what_is_no_engine_is_refused(room: ev.Scenario) -> None:
+def test_invalid_engines_are_refused(room: ev.Scenario) -> None:
     for wrong in (0, True, "ray", object()):
         with pytest.raises(TypeError, match=r"makes no runs; allowed: None .*, ev.ray\(\), ev.dask\(client\)"):
             ev.sweep(room, BUFFERS, on=wrong)  # type: ignore[arg-type]

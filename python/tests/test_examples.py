@@ -28,7 +28,7 @@ def test_the_notebook_of_the_anomaly(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     assert "station.slow.mcs" in printed(2) and "Mb/s without a slow laptop" in printed(5)
     assert "16 runs" in printed(10) and "Varied: station.slow.mcs = 0, 11." in printed(10)
-    # The run shows itself as a card, in a frame from which nothing leaks, and tables and the figure are shown as such.
+    # The run is shown as a card, in a frame from which no style leaks; tables and the figure are shown as such.
     card = html.unescape(shown(3, "text/html"))
     assert card.startswith("<iframe") and "Four fast laptops and a slow one" in card and card.count("<svg") == 2
     assert "<table" in shown(7, "text/html") and shown(9, "image/png")

@@ -38,7 +38,7 @@ def measured(scenario: ev.Scenario, policy: str) -> float:
     return ev.run(scenario, policy=policy, seed=1)["phase.steady.total_goodput_mbps"]
 
 
-# All datagrams come equally often: the FIFO's flows do have equal packets. With MCS 0 some hundred aggregates are all that a run has.
+# All datagrams arrive at the same rate, so the FIFO's flows have equal packets. With MCS 0 a run has only some hundred aggregates.
 @pytest.mark.parametrize(("mcs", "within"), [(0, 0.12), (4, 0.02), (11, 0.02)])
 def test_one_fifo_of_datagrams_gives_what_equal_packets_give(mcs: int, within: float) -> None:
     udp = {"name": "flood", "stations": ["fast", "slow"], "server": "server", "direction": "down", "rate": "80 Mb/s", "payload": "1472 B"}
@@ -51,7 +51,7 @@ def test_one_fifo_of_datagrams_gives_what_equal_packets_give(mcs: int, within: f
     assert measured(scenario, "fifo") == pytest.approx(total(ev.models.anomaly(scenario), "equal packets")[0], rel=within)
 
 
-# TCP shares a FIFO evenly where all stations are fast. Beside a slow one, whose turns are long, the fast ones' packets overtake.
+# TCP shares a FIFO evenly if all stations are fast. Beside a slow one, whose turns are long, the fast ones' packets overtake.
 def test_one_fifo_of_tcp_gives_equal_packets_at_least(room: ev.Scenario) -> None:
     fast = room.with_({"station.slow.mcs": 11})
     assert measured(fast, "fifo") == pytest.approx(total(ev.models.anomaly(fast), "equal packets")[0], rel=0.10)
@@ -64,7 +64,7 @@ def test_airtime_fairness_gives_what_equal_airtime_gives(room: ev.Scenario, mcs:
     here = room.with_({"station.slow.mcs": mcs})
     expected = total(ev.models.anomaly(here), "equal airtime")[0]
     assert measured(here, "evenair") == pytest.approx(expected, rel=0.04)
-    # The access point gives a station at MCS 0 more than a third above its share of the time.
+    # The access point gives a station at MCS 0 over a third more than its share of the time.
     assert 0.8 * expected < measured(here, "ap-mac80211") < expected
 
 
@@ -100,7 +100,7 @@ def test_uploads_of_datagrams_share_accesses() -> None:
     assert of_stations == pytest.approx([0.78 * 1472 / 1500] * 2, rel=0.03)
 
 
-def test_what_has_no_closed_form_says_why(room: ev.Scenario) -> None:
+def test_a_missing_closed_form_is_an_error_with_the_reason(room: ev.Scenario) -> None:
     with pytest.raises(ValueError, match="losses"):
         ev.models.anomaly(room.with_({"station.slow.loss": "1 %"}))
     with pytest.raises(ValueError, match="needs values"):

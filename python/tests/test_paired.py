@@ -87,7 +87,7 @@ def test_rows_are_ordered_by_effect_and_leave_out_what_is_equal(study: ev.Sweep)
         effects = one["effect"].drop_nulls().abs().to_list()
         assert effects == sorted(effects, reverse=True)
     assert set(frame["base"]) == {"fifo"} and set(frame["policy"]) == {"ap-fq-codel", "evenair"}
-    # The duration of a run is set.
+    # The duration of a run is fixed.
     assert (frame["mean"] != 0).any() and not frame.filter(pl.col("low") == 0, pl.col("high") == 0).height
 
 
@@ -113,7 +113,7 @@ def test_fewer_than_two_pairs_have_no_interval(study: ev.Sweep) -> None:
     assert len(ev.paired(one.filter(pl.col("policy") == "fifo"), "policy", "fifo")) == 0
 
 
-def test_what_cannot_be_compared_is_said(study: ev.Sweep) -> None:
+def test_impossible_comparisons_are_reported(study: ev.Sweep) -> None:
     with pytest.raises(ValueError, match="policy is never \"fif\"; it is one of fifo, ap-fq-codel, evenair"):
         study.paired(base="fif")
     with pytest.raises(ValueError, match="there is no measure \"total_goodput\"; the nearest are total_goodput_mbps"):

@@ -73,7 +73,7 @@ def test_lines_say_in_words_what_they_show(sweep: Sweep) -> None:
     styles = {(line.get_color(), line.get_marker()) for line in figure.axes[0].lines if line.get_label() or len(line.get_xdata()) == 6}  # type: ignore[arg-type]
     assert len(styles) >= len(POLICIES)
     assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
-    # An interval at each point.
+    # One confidence interval at each point.
     assert len(figure.axes[0].containers) == len(POLICIES)
 
 
@@ -142,7 +142,7 @@ def test_paired_differences_have_a_zero_and_intervals() -> None:
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == list(POLICIES)
 
 
-def test_what_is_unknown_names_the_three_closest(sweep: Sweep) -> None:
+def test_an_unknown_name_is_reported_with_the_three_closest(sweep: Sweep) -> None:
     with pytest.raises(KeyError, match="total_goodput_mbps"):
         ev.plot.lines(sweep, "station.slow.mcs", "total_goodput")
     with pytest.raises(KeyError, match="station_slow_mcs"):
@@ -165,7 +165,7 @@ def streams(pdf: bytes) -> bytes:
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png", "eps"])
 def test_the_same_data_are_the_same_bytes(sweep: Sweep, tmp_path: Path, kind: str) -> None:
     written = []
-    # matplotlib reads all glyphs of a font, for seconds, to embed it in EPS.
+    # To embed a font in EPS, matplotlib reads all its glyphs, which takes seconds.
     for at in range(1 if kind == "eps" else 2):
         figure = ev.plot.lines(sweep, "station.slow.mcs", "total_goodput_mbps")
         ev.plot.save(figure, tmp_path / f"{at}.{kind}")

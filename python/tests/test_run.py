@@ -126,7 +126,7 @@ def test_a_folder_is_read_back(smoke: ev.Run, tmp_path: Path) -> None:
         ev.load(tmp_path / "kept")
 
 
-def test_numbers_of_an_invalid_run_are_given_only_where_asked_for(smoke: ev.Run, tmp_path: Path) -> None:
+def test_numbers_of_an_invalid_run_must_be_requested_explicitly(smoke: ev.Run, tmp_path: Path) -> None:
     smoke.save(tmp_path)
     result = tmp_path / "result.json"
     changed = json.loads(result.read_text())
@@ -187,7 +187,7 @@ def test_other_threads_go_on_during_a_run() -> None:
     finally:
         over.set()
         thread.join()
-    # A thousand in a second; the machine may be busy.
+    # A thousand per second; the machine may be busy.
     assert ticks > 20 * took
 
 
@@ -206,11 +206,11 @@ def test_ctrl_c_stops_a_run() -> None:
     _, errors = process.communicate(timeout=30)
     took = time.monotonic() - began
     assert "KeyboardInterrupt" in errors
-    # 0.2 s and the interpreter's end are the promise; five times that where the machine is busy.
+    # 0.2 s and the interpreter's exit are promised; five times that on a busy machine.
     assert took < 1.5
 
 
-def test_what_is_not_simulated_is_refused() -> None:
+def test_unsupported_features_are_refused() -> None:
     text = SCENARIOS.joinpath("smoke.toml").read_text()
     refused = ev.Scenario(text).with_({"tcp.congestion_control": "bbr"})
     with pytest.raises(ev.RunError, match="bbr"):
@@ -235,11 +235,11 @@ def test_importing_takes_no_other_package_and_is_quick() -> None:
     isolated = [sys.executable, "-S", "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(Path(ev.__file__).parents[1])}
     out = subprocess.run(isolated, capture_output=True, text=True, check=True, env=environment).stdout.split()
-    # Modules of Python that take several ms each; all that they load.
+    # Modules of Python that take several ms each, with everything that they load.
     slow = {"asyncio", "collections", "concurrent", "dataclasses", "enum", "inspect", "json", "pathlib", "re", "typing"}
     assert not slow & set(out[1:])
     assert {name for name in out[1:] if name.startswith("evenair")} == {"evenair", "evenair._evenair"}
-    # 20 ms are promised; five times that where the machine is busy.
+    # 20 ms are promised; five times that on a busy machine.
     assert float(out[0]) < 0.1
 
 

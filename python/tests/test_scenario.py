@@ -54,7 +54,7 @@ def test_a_text_has_places_and_a_guess(tmp_path: Path) -> None:
     assert problem.guess == "duration"
 
 
-def test_a_missing_file_is_what_python_calls_it(tmp_path: Path) -> None:
+def test_a_missing_file_raises_pythons_exception(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         ev.Scenario(tmp_path / "missing.toml")
     assert caught.value.filename == str(tmp_path / "missing.toml")
@@ -64,7 +64,7 @@ def test_a_missing_file_is_what_python_calls_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("nonsense", [5, None, b"abc", [1], 1.5])
-def test_what_is_no_scenario_at_all_is_a_type_error(nonsense: Any) -> None:
+def test_other_types_are_a_type_error(nonsense: Any) -> None:
     for use in (ev.Scenario, ev.run, ev.Simulation):
         with pytest.raises(TypeError, match="is none of: a mapping, TOML with a newline, a path"):
             use(nonsense)
@@ -91,7 +91,7 @@ def test_settings_are_those_of_the_command_line() -> None:
     assert caught.value.problems[0].guess == "ap_buffer" or "ap_buffer" in str(caught.value)
 
 
-def test_what_toml_does_not_have_is_a_type_error() -> None:
+def test_values_that_toml_lacks_are_a_type_error() -> None:
     with pytest.raises(TypeError):
         ev.Scenario({**SMALL, "radio": {"standard": object()}})
 

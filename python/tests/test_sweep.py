@@ -91,7 +91,7 @@ def test_one_run_of_a_point_has_no_interval(room: ev.Scenario) -> None:
     assert study.store.is_dir()
 
 
-def test_points_as_they_are(room: ev.Scenario) -> None:
+def test_a_list_of_points(room: ev.Scenario) -> None:
     over = [{"duration": "2 s", "radio.ap_buffer": "20 packets"}, {"duration": "3 s", "radio.ap_buffer": "50 packets"}]
     study = ev.sweep(room, over, seeds=range(40, 42))
     rows = {(row["duration_s"], row["radio_ap_buffer_packets"], row["seed"]) for row in study.runs().to_dicts()}
@@ -155,7 +155,7 @@ def test_the_program_shows_a_folder_and_makes_it_again(room: ev.Scenario, tmp_pa
     shown = program("show", tmp_path / "run")
     assert shown.returncode == 0 and f"Simulated with Evenair {ev.__version__}" in shown.stdout and "not known" not in shown.stdout
     assert program("rerun", tmp_path / "run").stdout.startswith("the same: result.json")
-    # What made a run goes with it.
+    # The provenance of a run is stored with it.
     made = (tmp_path / "run" / "made.json").read_text()
     loaded = ev.load(tmp_path / "run")
     assert isinstance(loaded, ev.Run)
@@ -173,7 +173,7 @@ def test_a_store_of_another_experiment_is_refused(room: ev.Scenario, study: ev.S
         ev.sweep(room, {"radio.ap_buffer": ["20 packets"]}, policies=["fifo", "evenair"], seeds=3, store=study.store)
 
 
-def test_what_is_wrong_is_said(room: ev.Scenario, tmp_path: Path) -> None:
+def test_errors_are_reported(room: ev.Scenario, tmp_path: Path) -> None:
     with pytest.raises(ev.ScenarioError, match="ap_buffer") as raised:
         ev.sweep(room, {"radio.ap_bufer": ["20 packets"]})
     assert raised.value.problems[0].guess == "ap_buffer"
@@ -214,7 +214,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_leaves_what_has_ended_in_the_store(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_completed_runs_in_the_store(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tmp_path / "s")], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "begun\n"
@@ -222,7 +222,7 @@ def test_ctrl_c_leaves_what_has_ended_in_the_store(tmp_path: Path) -> None:
         sent = time.monotonic()
         child.send_signal(signal.SIGINT)
         stopped = float(child.stdout.readline())
-        # 0.2 s as promised, and some for a busy machine.
+        # 0.2 s as promised, and some extra time for a busy machine.
         assert stopped - sent < 0.7
         assert child.wait(timeout=10) == 0
     kept = (tmp_path / "s" / "runs.jsonl").read_text().count("\n")
@@ -255,6 +255,6 @@ def test_runs_as_bytes_give_the_same(room: ev.Scenario, study: ev.Sweep, tmp_pat
         _evenair.run_batch([b"{}"])
 
 
-def test_the_examples_of_the_documentation_are_so() -> None:
+def test_the_examples_of_the_documentation_work() -> None:
     assert doctest.testmod(sweeps).attempted > 3
     assert doctest.testmod(sweeps).failed == 0

@@ -1,6 +1,6 @@
 # Notes of a release, for scripts/release, which sources this.
 
-# check_versions: the same version everywhere, and an entry in the changelog.
+# check_versions: checks that the version is the same everywhere, and has an entry in the changelog.
 check_versions() {
     local file found
     grep -q "^## \[$version\]" CHANGELOG.md || die "CHANGELOG.md has no entry '## [$version]', which has to say what users get"
@@ -11,10 +11,10 @@ check_versions() {
     done
 }
 
-# changelog_entry: of this version, without its heading.
+# changelog_entry: the entry of this version, without its heading.
 changelog_entry() { awk -v heading="## [$version]" 'index($0, "## [") == 1 { on = index($0, heading) == 1; next } on' CHANGELOG.md | sed '/./,$!d'; }
 
-# what_is FILE: what one gets with it.
+# what_is FILE: description of a file of the release.
 what_is() {
     case $1 in
         evenair_*.deb) echo "the box: daemon and operators' commands" ;;
@@ -43,7 +43,7 @@ write_notes() {
     for line in ${absent[@]+"${absent[@]}"}; do printf -- '- %s\n' "$line"; done
     sed 's/^/- /' "$logs/remarks"
     for line in "${all[@]}"; do [[ " ${parts[*]} " == *" $line "* ]] || printf -- '- %s: not asked for\n' "$line"; done
-    # Built of the packages where there is an engine, which may need the network.
+    # Built from the packages if there is a container engine, which may need the network.
     printf -- '- container images: their definitions are in packaging/container, and are not built here\n'
     printf -- '- the tarballs have run in an empty root directory, and never on a router\n'
     printf '\n## Changes\n\n'

@@ -1,9 +1,9 @@
-# Parts of a release, for scripts/release, which sources this and build.sh, and runs each part in a shell of its own, with $out, $target
-# and $version set. A part ends with the status $not_here where this machine lacks something for it, after a line that says what.
+# Parts of a release, for scripts/release, which sources this and build.sh, and runs each part in a separate shell, with $out, $target
+# and $version set. A part ends with the status $not_here if this machine lacks something for it, after a line that names it.
 
 not_here=77
 
-# need COMMAND...: what is to be there; otherwise the part cannot be made here.
+# need COMMAND...: requirements without which the part cannot be made here.
 need() { "$@" || exit $not_here; }
 
 # remark TEXT: what the notes say of a part that was made otherwise than it should be.
@@ -16,7 +16,7 @@ make_static_arm64() { make_tarball aarch64; }
 make_wheel() { make_wheel_of "$(uname -m)"; }
 make_wheel_arm64() { make_wheel_of aarch64 --arm64; }
 
-# make_packages ARCHITECTURE MACHINE: Debian packages, and a first run of what is in them.
+# make_packages ARCHITECTURE MACHINE: Debian packages, and a first run of their programs.
 make_packages() {
     local triple=$2-unknown-linux-gnu
     need tool dpkg-deb dpkg
@@ -31,7 +31,7 @@ make_packages() {
     echo "$1: packages made, and their programs run ($(smoke_runner "$2"))"
 }
 
-# smoke_runner MACHINE: what programs of such a machine are run by here: nothing, or qemu's user mode, linked statically or not.
+# smoke_runner MACHINE: the command that runs such a machine's programs here: none, or qemu's user mode, linked statically or not.
 smoke_runner() {
     if [ "$1" = "$(uname -m)" ]; then echo "this machine"; return; fi
     command -v "qemu-$1-static" || command -v "qemu-$1" || { echo "qemu-$1 is not there; install the package qemu-user-static" >&2; return 1; }
@@ -52,13 +52,13 @@ smoke_test() {
     "${command[@]}" "$work/usr/bin/evenair-web" --json --where >"$work/where"
     grep -q '"page": *true' "$work/where" || { echo "evenair-web was built without its page" >&2; exit 1; }
     "${command[@]}" "$work/usr/bin/evenair-lab" sim run "$work/usr/share/evenair/scenarios/smoke.toml" --quiet --out "$work/results"
-    # It examines this machine, on which there may well be something to mend: status 1.
+    # It examines this machine, which may well have problems: status 1.
     "${command[@]}" "$work/usr/bin/evenair" doctor --json >"$work/doctor" || [ $? = 1 ]
     grep -q kernel "$work/doctor"
     rm -rf "$work"
 }
 
-# make_tarball MACHINE: static programs with musl, or with glibc where Rust's standard library for musl cannot be had.
+# make_tarball MACHINE: static programs with musl, or with glibc if Rust's standard library for musl is not available.
 make_tarball() {
     local triple=$1-unknown-linux-musl programs=(evenair evenaird evenair-web)
     need tool npm npm
@@ -87,7 +87,7 @@ make_wheel_of() {
     echo "wheel for $machine: $(basename "$out"/*_"$machine".whl)"
 }
 
-# write_recipe: that of OpenWrt with version and checksums; of a tarball that was not made there is none.
+# write_recipe: OpenWrt's recipe with version and checksums, for the tarballs that were made.
 write_recipe() {
     local file=$out/evenair-$version-openwrt.mk machine sum
     cp packaging/openwrt/Makefile "$file"

@@ -21,7 +21,7 @@ build_programs() { # build_programs CARGO-ARGUMENT...
     scripts/cargo build --workspace --locked --quiet --bin evenaird --example testbed "$@"
 }
 build_lab() { build_programs --bin evenair-lab --message-format=json-render-diagnostics >"$logs/lab.json"; }
-# The program that build_lab built; beside it is the daemon.
+# The program that build_lab built, with the daemon beside it.
 lab() { sed -n 's/.*"kind":\["bin"\].*"name":"evenair-lab",.*"test":false},"features":.*"executable":"\([^"]*\)".*/\1/p' "$logs/lab.json"; }
 
 waits() { case " ${waiting[*]} " in *" $1 "*) ;; *) return 1 ;; esac }
@@ -66,7 +66,7 @@ run_waiting() { # run_waiting LIST: those that wait
     done <"$1"
 }
 
-# programs: lines of the lists of all programs that were to run.
+# programs: lines of the lists of all programs that should run.
 programs() {
     local name rest
     if has wallclock; then
@@ -80,7 +80,7 @@ programs() {
         done <"$logs/all.list"
     fi
 }
-# count_programs: the tests of these and those in documentation.
+# count_programs: counts the tests of these programs and those in documentation.
 count_programs() {
     local name folder rest program ok bad ignored absent absent_tests steps=()
     while IFS=$'\t' read -r name folder rest; do steps+=("$(step_of "$folder" "$name")"); done < <(programs)
@@ -89,7 +89,7 @@ count_programs() {
     : >target/test-log.txt
     for name in "${steps[@]}"; do
         cat "$(log_of "$name")" >>target/test-log.txt
-        # One that failed tells of its tests; one that died does not, and neither does one that did not run.
+        # A failed program lists its tests; one that died or did not run does not.
         grep -q "^test result: $(if ended_well "$name"; then echo ok; else echo FAILED; fi)\\." "$(log_of "$name")" \
             || fail "$name (it did not end as tests do)"
     done
@@ -123,7 +123,7 @@ count_programs() {
     fi
 }
 
-# record_repeat PROGRAM TEST RESULT SECONDS: a line of $logs/repeats.tsv, which has one for each repeat of a run.
+# record_repeat PROGRAM TEST RESULT SECONDS: adds a line to $logs/repeats.tsv, which has one for each repeat of a run.
 record_repeat() { printf '%s\t%s\t%s\t%s\n' "$@" >>"$logs/repeats.tsv"; }
 
 # repeat_late: runs the failed tests of target/test-log.txt again, if they are few and all of them depend on the time that they get.
@@ -139,7 +139,7 @@ repeat_late() {
         begun=$SECONDS
         result=failed
         run "$folder" "$file" --show-output --exact "$name" >target/test-again.txt 2>&1
-        # More than an exit code: that this one test ran, and passed.
+        # Checks not only the exit code, but that this one test ran and passed.
         if grep -q '^test result: ok\. 1 passed; 0 failed' target/test-again.txt && ! grep -q -e '^test result: FAILED' -e '^skipped: ' target/test-again.txt; then
             result=passed
             unsteady+=("$name of $program")
@@ -152,8 +152,8 @@ repeat_late() {
     done <<<"$late"
 }
 
-# The box beside a real Wi-Fi stack, in a virtual machine that is made of packages. Where these cannot be had, nothing that
-# is to be checked is broken: it is left out, in CI too, and said so.
+# The box beside a real Wi-Fi stack, in a virtual machine made of packages. If these are not available, nothing to be checked is
+# broken: the test is skipped with a message, in CI, too.
 wifi_test() {
     local folder program
     IFS=$'\t' read -r folder program < <(awk -F '\t' -v OFS='\t' '$1 == "wifi" && $2 ~ /\/evenair$/ { print $2, $4 }' "$logs/next.list")

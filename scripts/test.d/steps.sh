@@ -21,7 +21,7 @@ step() {
     printf '%d\n' $code >"$log.new"
     mv "$log.new" "$log.code"
 }
-# await NAME: waits until a step of the lane of cargo has ended, or the lane; succeeds if the step did.
+# await NAME: waits until a step of the cargo lane, or the lane itself, has ended; succeeds if the step did.
 await() {
     while [ ! -e "$(log_of "$1").code" ] && kill -0 "$cargo_lane" 2>/dev/null; do sleep 0.2; done
     ended_well "$1"
@@ -36,10 +36,10 @@ fail() { # fail NAME
     failed=$((failed + 1))
     broken+=("$1")
 }
-count() { # count NAME: a step that is one check
+count() { # count NAME: counts a step that is one check.
     if ended_well "$1"; then passed=$((passed + 1)); else fail "$1"; fi
 }
-# have_tool NAME COMMAND...: is a tool there? In CI the answer must be yes.
+# have_tool NAME COMMAND...: whether a tool is installed; in CI it must be.
 have_tool() {
     local name=$1
     shift

@@ -43,7 +43,7 @@ evenair_units::causes! {
 pub type Losses = Counts<LossReason, { LossReason::ALL.len() }>;
 
 impl LossReason {
-    /// The manager had released the packet before it was lost; otherwise the manager never got it.
+    /// Whether the manager had released the packet before it was lost; otherwise the manager never received it.
     pub const fn is_after_release(self) -> bool {
         match self {
             Self::RingFull | Self::SuperLost | Self::TooLong | Self::PoolFull | Self::LinkLocal | Self::Stale => false,
@@ -51,7 +51,7 @@ impl LossReason {
         }
     }
 
-    /// What an operator can do about it.
+    /// The operator's remedy.
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::RingFull => {
@@ -79,21 +79,21 @@ impl LossReason {
     }
 }
 
-/// Packets that were lost, by whether the manager had released them.
+/// Number of lost packets, by whether the manager had released them.
 pub fn lost(losses: &Losses, after_release: bool) -> u64 {
     losses.iter().filter(|(reason, _)| reason.is_after_release() == after_release).map(|(_, packets)| packets).sum()
 }
 
-/// Drops and losses of packets in words: a line for packets that the manager dropped and one for lost packets, each with the
-/// causes that occurred; no line where there were none.
+/// Texts about drops and losses: a line for packets that the manager dropped and one for lost packets, each with the causes
+/// that occurred; no line if there were none.
 pub fn in_lines(drops: &Drops, losses: &Losses) -> Vec<String> {
     let dropped = (!drops.is_zero()).then(|| format!("dropped: {drops}"));
     let lost = (!losses.is_zero()).then(|| format!("LOST IN THE BOX: {losses}"));
     dropped.into_iter().chain(lost).collect()
 }
 
-/// Counts written beside other keys, each under its own, for `#[serde(flatten, with = "causes::flat")]`. Where a key is
-/// missing, the count is zero.
+/// Counts written beside other keys, each under its own key, for `#[serde(flatten, with = "causes::flat")]`. A missing key
+/// is a count of zero.
 pub mod flat {
     use super::*;
 
@@ -109,10 +109,10 @@ pub mod flat {
         map.end()
     }
 
-    /// Reads those that are there.
+    /// Reads the counts present.
     ///
     /// # Errors
-    /// A count is no whole number.
+    /// If a count is no whole number.
     pub fn deserialize<'de, C: Cause, D: Deserializer<'de>, const N: usize>(from: D) -> Result<Counts<C, N>, D::Error> {
         from.deserialize_map(ByKey(PhantomData))
     }
@@ -134,10 +134,10 @@ pub mod nonzero {
     }
 }
 
-/// Schema of counts that are all written.
+/// Schema of a complete set of counts.
 pub(crate) struct AllCounts<C>(PhantomData<C>);
 
-/// Schema of counts of which those that are zero are left out.
+/// Schema of a set of counts without zeros.
 pub(crate) struct SomeCounts<C>(PhantomData<C>);
 
 impl<C: Cause> JsonSchema for AllCounts<C> {
@@ -169,7 +169,7 @@ impl<C: Cause> JsonSchema for SomeCounts<C> {
     }
 }
 
-/// Each count by its key.
+/// Schema of each count, by key.
 fn count_schemas<C: Cause>() -> BTreeMap<&'static str, Schema> {
     let count = |help| json_schema!({ "type": "integer", "format": "uint64", "minimum": 0, "description": help });
     C::ALL.iter().map(|cause| (cause.key(), count(format!("Packets: {}", cause.help())))).collect()
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_read_as_they_were_written() {
+    fn counts_are_read_back_as_written() {
         let mut both = Both { sent: u64::MAX, mode: "inserted".into(), ..Both::default() };
         for (number, &reason) in DropReason::ALL.iter().enumerate() {
             both.drops[reason] = u64::MAX - number as u64;
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_zero_and_what_is_unknown_is_skipped() {
+    fn missing_counts_are_zero_and_unknown_ones_are_skipped() {
         let text = r#"{"sent": 1, "ring_full": 2, "frozen": {"a": [3]}, "lately": {"melted": 4}}"#;
         let read: Both = serde_json::from_str(text).expect("reads");
         let mut wanted = Both { sent: 1, ..Both::default() };

@@ -1,11 +1,11 @@
-//! Times as counts by bucket: those of two intervals are added, and percentiles of the sum are right within a bucket.
+//! Times as counts by bucket: those of two intervals can be added, and percentiles of the sum are exact to a bucket.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Number of buckets. The first ends at 0.512 ms, each doubling has four, and the last begins at 8.4 s and has no end.
 pub const BUCKETS: usize = 58;
-/// Buckets to a doubling.
+/// Buckets per doubling.
 const PER_DOUBLING: usize = 4;
 /// End of the first bucket, in milliseconds.
 const FIRST_END_MS: f64 = 0.512;
@@ -21,7 +21,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// With these counts of the first bucket and those after it. Counts beyond the last bucket are taken as of the last.
+    /// A histogram with these counts, from the first bucket on. Counts beyond the last bucket are added to the last one.
     pub fn new(counts: impl IntoIterator<Item = u64>) -> Self {
         let mut histogram = Self::default();
         counts.into_iter().enumerate().for_each(|(bucket, count)| histogram.add(bucket, count));
@@ -37,7 +37,7 @@ impl Histogram {
         }
     }
 
-    /// Adds the packets of another one.
+    /// Adds another histogram.
     pub fn merge(&mut self, other: &Self) {
         other.counts.iter().enumerate().for_each(|(bucket, &count)| self.add(bucket, count));
     }
@@ -47,17 +47,17 @@ impl Histogram {
         &self.counts
     }
 
-    /// It has no packets.
+    /// Whether it has no packets.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// How many packets it has.
+    /// Number of packets.
     pub fn packets(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// The time that so many of 100 packets did not exceed, in milliseconds, interpolated within its bucket; `None`: it has no packets.
+    /// A percentile in milliseconds, interpolated within its bucket; `None` if there are no packets.
     pub fn percentile_ms(&self, percent: u64) -> Option<f64> {
         let wanted = (u128::from(self.packets()) * u128::from(percent)).div_ceil(100).max(1);
         let mut before = 0;
@@ -67,7 +67,7 @@ impl Histogram {
                 if bucket == BUCKETS - 1 {
                     return Some(start);
                 }
-                // The middle of the packet's part of the bucket.
+                // The centre of the packet's part of the bucket.
                 let part = (2 * (wanted - before) - 1) as f64 / (2 * count) as f64;
                 return Some(start + (end_ms(bucket) - start) * part);
             }
@@ -77,7 +77,7 @@ impl Histogram {
     }
 }
 
-/// Where a bucket ends, in milliseconds.
+/// End of a bucket, in milliseconds.
 fn end_ms(bucket: usize) -> f64 {
     let (doublings, quarters) = (bucket / PER_DOUBLING, bucket % PER_DOUBLING);
     FIRST_END_MS * (1u64 << doublings) as f64 * (1.0 + quarters as f64 / PER_DOUBLING as f64)

@@ -1,16 +1,16 @@
-//! Types of the contract as JSON. What reads and writes them is compiled here, once, and not in each crate that does so: derived forms
-//! are large.
+//! JSON of the contract's types. Their serialisation is compiled here, once, and not in each crate that uses it: derived code is
+//! large.
 
 use crate::history::Record;
 use crate::{Request, Response, watch};
 
-/// A type that crosses a socket or is kept in a file as a line of JSON.
+/// A type that is sent over a socket or stored in a file as a line of JSON.
 pub trait Json: Sized {
-    /// As JSON on one line, without its end.
+    /// JSON on one line, without the line end.
     fn to_json(&self) -> String;
 
     /// # Errors
-    /// Where the text is not JSON, or not this type's: line, column, and what was expected.
+    /// If the text is not JSON, or not of this type: line, column, and what was expected.
     fn from_json(text: &[u8]) -> Result<Self, serde_json::Error>;
 }
 

@@ -35,7 +35,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Each kind by its name.
+    /// Each kind with its name.
     pub fn named(&self) -> [(&'static str, u64); 11] {
         [
             ("ipv4", self.ipv4),

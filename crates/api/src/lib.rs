@@ -1,4 +1,4 @@
-//! What the box says on its control socket, in its history and to the testbed. The crate has no code of the box, so that others
+//! The contract of the box's control socket, history and watch feed. The crate has no code of the box, so that other programs
 //! can read what it writes.
 
 pub mod causes;
@@ -16,8 +16,8 @@ mod status;
 pub mod watch;
 mod words;
 
-/// Version of the contract. A field that goes or changes its meaning raises it; one that comes does not. Readers ignore fields
-/// that they do not know.
+/// Version of the contract, raised when a field is removed or changes its meaning, but not when one is added. Readers ignore
+/// unknown fields.
 pub const VERSION: u32 = 2;
 
 pub use hops::{Hop, HopResult};

@@ -17,7 +17,7 @@ string_enum! {
     }
 }
 
-/// A station's name, as the operator sets it.
+/// A station's name as set by the operator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StationName {
@@ -27,13 +27,13 @@ pub struct StationName {
     pub name: String,
 }
 
-/// A station with a name, as the box lists it.
+/// A station with a name, as listed by the box.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamedStation {
     /// The station's MAC address.
     pub mac: String,
     /// Its name.
     pub name: String,
-    /// Where the name comes from.
+    /// Origin of the name.
     pub origin: NameOrigin,
 }

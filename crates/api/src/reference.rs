@@ -1,4 +1,4 @@
-//! JSON Schema of what a box writes, and the list of all its fields, generated from the types.
+//! JSON Schema of the box's output, and the list of all its fields, generated from the types.
 //!
 //! `make reference` writes them to `docs/api` and `docs/api-format.md`.
 
@@ -28,7 +28,7 @@ pub fn history_schema() -> Value {
     schema_of::<Record>()
 }
 
-/// As the box writes it.
+/// Schema of a type as the box writes it.
 fn schema_of<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().into()
 }
@@ -46,13 +46,13 @@ pub fn fields() -> String {
     page
 }
 
-/// Sections of the definitions that are not known yet.
+/// Adds sections for the definitions that are not in `known`.
 fn definitions(page: &mut String, schema: &Value, known: &Map<String, Value>) {
     let definitions = sorted(&schema["$defs"]).into_iter();
     definitions.filter(|(name, _)| !known.contains_key(*name)).for_each(|(name, schema)| section(page, name, schema));
 }
 
-/// A type: its fields, its words, or its variants with the fields of each.
+/// Section of a type: its fields, its words, or its variants with the fields of each.
 fn section(page: &mut String, name: &str, schema: &Value) {
     *page += &format!("\n## {name}\n\n{}\n", meaning(schema));
     table(page, schema);
@@ -66,7 +66,7 @@ fn section(page: &mut String, name: &str, schema: &Value) {
     variants.into_iter().for_each(|variant| section_of_variant(page, variant));
 }
 
-/// A variant under the word that says which it is, if it has one.
+/// Section of a variant, headed by its tag if it has one.
 fn section_of_variant(page: &mut String, variant: &Value) {
     let tag = ["kind", "event"].map(|key| &variant["properties"][key]["const"]).into_iter().find_map(Value::as_str);
     let heading = tag.map_or_else(|| "In words".to_owned(), |tag| format!("`{tag}`"));
@@ -76,7 +76,7 @@ fn section_of_variant(page: &mut String, variant: &Value) {
     table(page, variant);
 }
 
-/// The fields of an object.
+/// Table of the fields of an object.
 fn table(page: &mut String, schema: &Value) {
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let fields = sorted(&schema["properties"]);
@@ -93,12 +93,12 @@ fn table(page: &mut String, schema: &Value) {
     }
 }
 
-/// The entries of an object by their keys.
+/// Entries of an object, sorted by key.
 fn sorted(object: &Value) -> BTreeMap<&str, &Value> {
     object.as_object().into_iter().flatten().map(|(key, value)| (key.as_str(), value)).collect()
 }
 
-/// The unit that ends a field's name.
+/// The unit at the end of a field's name.
 fn unit(name: &str) -> &'static str {
     const UNITS: [(&str, &str); 7] = [
         ("_mbps", "Mb/s"),
@@ -137,10 +137,10 @@ fn kind(field: &Value) -> (String, bool) {
     }
 }
 
-/// The description, in one line of a table.
+/// The description in one line of a table.
 fn meaning(schema: &Value) -> String {
     let lines = text(&schema["description"]).split_whitespace().collect::<Vec<_>>().join(" ");
-    // Links of the code's documentation lead nowhere here.
+    // Links of the code's documentation do not work here.
     lines.replace("|", "\\|").replace("[`VERSION`](crate::VERSION)", "below the title")
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_is_up_to_date() {
+    fn the_committed_files_are_up_to_date() {
         for (path, schema) in [("status", status_schema()), ("history", history_schema())] {
             let committed: Value = serde_json::from_str(&committed(&format!("api/{path}.schema.json"))).expect("JSON");
             assert!(committed == schema, "docs/api/{path}.schema.json: write it anew: make reference");
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Keys of a value that the schema of its object does not have, or lacks.
+    /// Keys of a value that the schema of its object lacks, or has in addition.
     fn differences(value: &Value, schema: &Value) -> Vec<String> {
         let properties = schema["properties"].as_object().expect("an object");
         let unknown =
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_has_what_is_written() {
+    fn the_schema_has_every_field_written() {
         let schema = status_schema();
         let status = serde_json::to_value(Status::default()).expect("serialises");
         assert_eq!(differences(&status, &schema), Vec::<String>::new());
@@ -203,7 +203,7 @@ mod tests {
         }
         let station = serde_json::to_value(StationStatus::default()).expect("serialises");
         assert_eq!(differences(&station, &schema["$defs"]["StationStatus"]), Vec::<String>::new());
-        // A field that the schema does not have is found.
+        // Canary: a field that the schema does not have is found.
         assert_eq!(
             differences(&serde_json::json!({}), &serde_json::json!({"properties": {}, "required": ["a"]})),
             ["a"]

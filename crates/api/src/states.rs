@@ -33,7 +33,7 @@ string_enum! {
 }
 
 impl ModeCommand {
-    /// The mode that it leads to.
+    /// The mode to which it leads.
     pub const fn mode(self) -> Mode {
         match self {
             Self::Insert => Mode::Inserted,
@@ -103,7 +103,7 @@ string_enum! {
     }
 }
 
-/// The source of a rate as a word, or as the former key `rate_reported` had it: whether the rate was reported.
+/// The source of a rate as a word, or in the former key `rate_reported`: whether the rate was reported.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum WrittenRateSource {
@@ -111,8 +111,8 @@ enum WrittenRateSource {
     IsReported(bool),
 }
 
-/// Reads the source of a rate, also from boxes and history files of contract version 1. They do not say whether an unreported rate
-/// was inferred or the default, so it is unknown.
+/// Reads the source of a rate, also from boxes and history files of contract version 1. These do not say whether an unreported
+/// rate was inferred or the default, so it is unknown.
 pub(crate) fn read_rate_source<'de, D: Deserializer<'de>>(from: D) -> Result<RateSource, D::Error> {
     WrittenRateSource::deserialize(from).map(|written| match written {
         WrittenRateSource::Word(source) => source,

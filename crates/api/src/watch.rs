@@ -7,7 +7,7 @@
 //! {"flows_of":"02:00:00:00:00:01"}              one line: the station's flows
 //! ```
 //!
-//! Readers skip keys that they do not know, so that a later box can say more.
+//! Readers skip unknown keys, so that later versions of the box can add some.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,16 +19,16 @@ use crate::health::reason::HealthStatus;
 use crate::histogram::Histogram;
 use crate::{CallStatus, Carrier, FlowStatus, GuardState, Mode};
 
-/// The version that every line has as `v`.
+/// Version of the feed, the value of `v` in every line.
 pub const VERSION: u32 = 1;
-/// Most stations in a line.
+/// Maximum number of stations in a line.
 pub const MOST_STATIONS: usize = 256;
-/// Most flows in an answer.
+/// Maximum number of flows in an answer.
 pub const MOST_FLOWS: usize = 1000;
-/// Events in the first line after a request.
+/// Maximum number of events in the first line after a request.
 pub const FIRST_EVENTS: usize = 50;
 
-/// What a request of the feed asks for.
+/// A request of the feed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Request {
@@ -40,9 +40,9 @@ pub enum Request {
         #[serde(default = "each_second")]
         every: String,
     },
-    /// Points of the time before now: of the whole box, unless a domain or a station is named.
+    /// Points of the recent past: of the whole box, unless a domain or a station is named.
     History {
-        /// "10 min" or "24 h"; of a station, "10 min".
+        /// "10 min" or "24 h"; of a station only "10 min".
         history: String,
         /// Name of a contention domain.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ fn each_second() -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// What is wrong with the network and the box.
+    /// Reasons of the health of the network and the box.
     Health,
     /// The whole box.
     Totals,
@@ -79,11 +79,11 @@ pub enum Part {
     Stations,
     /// Policy classes.
     Classes,
-    /// Calls that go on.
+    /// Calls in progress.
     Calls,
-    /// Events since the line before.
+    /// Events since the previous line.
     Events,
-    /// Counts of latencies.
+    /// Histograms of latencies.
     Histograms,
 }
 
@@ -156,7 +156,7 @@ pub struct Value {
 impl Value {
     /// No value.
     pub const UNKNOWN: Self = Self { value: None, source: Source::Unknown };
-    /// Values are rounded to the inverse of this.
+    /// Inverse of the step to which values are rounded.
     const STEPS: f64 = 1e4;
 
     /// A value of this source, rounded to four decimals; unknown if there is none.
@@ -530,25 +530,25 @@ pub struct History {
 pub struct Answer {
     /// [`VERSION`].
     pub v: u32,
-    /// What was asked for.
+    /// The requested content.
     #[serde(flatten)]
     pub content: Content,
 }
 
-/// What an answer holds.
+/// Content of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Content {
-    /// Points.
+    /// Points of the history.
     History(History),
     /// Flows of a station, the last used first, at most [`MOST_FLOWS`].
     Flows(Vec<FlowStatus>),
-    /// Why the request was refused. The connection ends.
+    /// Why the request was refused. The connection is closed.
     Error(String),
 }
 
 impl Content {
-    /// The line that has it.
+    /// The answer with this content.
     pub const fn answer(self) -> Answer {
         Answer { v: VERSION, content: self }
     }
@@ -562,7 +562,7 @@ mod tests {
     use crate::health::{Code, Level};
 
     #[test]
-    fn a_line_is_what_the_documentation_shows() {
+    fn a_line_is_as_documented() {
         let mbps = Value::new(12.345_678, Source::Measured);
         let totals = Totals {
             mode: Mode::Inserted,
@@ -609,14 +609,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_none_is_unknown() {
+    fn a_missing_value_is_unknown() {
         assert_eq!(Value::new(None, Source::Measured), Value::UNKNOWN);
         assert_eq!(Value::new(f64::NAN, Source::Charged), Value::UNKNOWN);
         assert_eq!(Value::new(0.0, Source::Charged).value, Some(0.0));
     }
 
     #[test]
-    fn requests_and_answers_are_what_the_documentation_shows() {
+    fn requests_and_answers_are_as_documented() {
         let request = |text: &str| serde_json::from_str::<Request>(text).expect(text);
         let watch = Request::Watch { watch: vec![Part::Totals, Part::Events], every: "1 s".into() };
         assert_eq!(request(r#"{"watch":["totals","events"]}"#), watch);

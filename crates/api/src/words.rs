@@ -1,7 +1,7 @@
-//! Enumerations that JSON, people and metrics write as one word.
+//! Enumerations with one word per value, in JSON, texts and metrics.
 
-/// Declares an enumeration whose values are written as words. Each variant has its word, which never changes: it is its
-/// value in JSON, its text (`Display`, `FromStr`) and its label in metrics.
+/// Declares an enumeration whose values are written as words. The word of a variant never changes: it is its value in JSON,
+/// its text (`Display`, `FromStr`) and its label in metrics.
 macro_rules! string_enum {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$about:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -51,7 +51,7 @@ mod tests {
     use crate::health::{Code, Level, SubjectKind};
     use crate::{Carrier, Codec, Direction, GuardState, Hop, Mode, ModeCommand, NameOrigin, ProbeState, RateSource};
 
-    /// JSON, text and the word itself are the same, and each is read back.
+    /// Checks that JSON, text and the word itself are equal, and are read back.
     fn same_everywhere<T>(all: &[T], words: &[&str])
     where
         T: Copy + Debug + Display + PartialEq + FromStr<Err = String> + Serialize + DeserializeOwned,
@@ -65,8 +65,8 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_as_they_were() {
-        // Users' scripts, dashboards and history files have these.
+    fn words_never_change() {
+        // Users' scripts, dashboards and history files contain these.
         same_everywhere(Hop::ALL, &["wlan", "internet down", "internet up"]);
         same_everywhere(Mode::ALL, &["bypassed", "observing", "inserted", "draining"]);
         same_everywhere(ModeCommand::ALL, &["insert", "bypass", "observe"]);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_none_is_an_error_with_those_that_are() {
+    fn an_unknown_word_is_an_error_with_the_known_ones() {
         let error = "lan".parse::<Hop>().expect_err("no hop");
         assert_eq!(error, "\"lan\" is none of wlan, internet down, internet up");
         assert!(serde_json::from_str::<Hop>("\"lan\"").is_err());

@@ -24,14 +24,14 @@ use crate::telemetry::SourceConfig;
 pub struct RouterConfig {
     /// The interface with the gateway's addresses.
     pub gateway: String,
-    /// Toward the Internet.
+    /// Interface toward the Internet.
     pub uplink: String,
 }
 
 /// A checked configuration of the box.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BoxConfig {
-    /// The file it was read from, which a reconfiguration reads again.
+    /// The file from which it was read; a reconfiguration reads it again.
     pub file: Option<PathBuf>,
     /// Interface on the side of the access points.
     pub wlan: String,
@@ -39,13 +39,13 @@ pub struct BoxConfig {
     pub wire: String,
     /// The bridge of both ports, which carries the traffic when the box does not.
     pub bridge: Option<String>,
-    /// Where the machine is the stations' gateway, its interfaces.
+    /// Interfaces of a machine that is the stations' gateway.
     pub router: Option<RouterConfig>,
     /// Start inserted, not bypassed.
     pub inserted: bool,
-    /// Start to look at what the bridge carries.
+    /// Start observing the bridge's traffic.
     pub observing: bool,
-    /// Parallel packet loops.
+    /// Number of parallel packet loops.
     pub shards: usize,
     /// How the box receives and sends packets.
     pub io: Io,
@@ -53,39 +53,39 @@ pub struct BoxConfig {
     pub ring_frames: u32,
     /// Capacity of the packet memory of the box, or of each shard, in packets.
     pub pool_frames: u32,
-    /// Where the control socket is made; `None`: there is none.
+    /// Path of the control socket; `None`: no socket.
     pub control: Option<PathBuf>,
-    /// Where the socket of the watch feed is made; `None`: beside the control socket.
+    /// Path of the socket of the watch feed; `None`: beside the control socket.
     pub watch: Option<PathBuf>,
     /// File of the recording of the manager's inputs; `None`: no recording.
     pub record: Option<PathBuf>,
-    /// Where metrics are served, and how they name stations; `None`: nowhere.
+    /// Address of the metrics, and how they name stations; `None`: no metrics.
     pub metrics: Option<MetricsConfig>,
-    /// Where statistics and events are kept, and how often; `None`: nowhere.
+    /// Where and how often statistics and events are stored; `None`: they are not.
     pub history: Option<HistoryConfig>,
-    /// Who is asked for stations and rates.
+    /// Sources of stations and rates.
     pub telemetry: Vec<SourceConfig>,
     /// The manager's configuration, stations included.
     pub manager: Config,
     /// Names of stations.
     pub names: BTreeMap<MacAddr, String>,
-    /// Limits beyond which something is wrong.
+    /// Limits of the health of the network.
     pub health: Limits,
 }
 
 impl BoxConfig {
-    /// Room of a receive ring unless the file says otherwise: 8 MB of frames, 40 ms at 100,000 packets per second.
+    /// Default capacity of a receive ring, in packets: 8 MB of frames, 40 ms at 100,000 packets per second.
     pub const RING_FRAMES: u32 = 4096;
-    /// Memory for packets unless the file says otherwise: several queues of the default limit.
+    /// Default packet memory, in packets: several queues of the default limit.
     pub const POOL_FRAMES: u32 = 16_384;
 
-    /// The longest file that is taken: room for ten thousand stations.
+    /// Maximum size of a file, in bytes: room for ten thousand stations.
     pub const LONGEST_FILE: u64 = 1 << 20;
 
     /// Reads and checks a file.
     ///
     /// # Errors
-    /// It cannot be read, is no regular file or is longer than 1 MiB; or all that is wrong in it, with line, key and what would be right.
+    /// If it cannot be read, is no regular file or is longer than 1 MiB; otherwise all errors, with line, key and expected values.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let text = read_text(path, Self::LONGEST_FILE)
             .map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
@@ -96,7 +96,7 @@ impl BoxConfig {
     /// Checks the text of a file; `file` names it in errors.
     ///
     /// # Errors
-    /// All that is wrong in it, with line, key and what would be right.
+    /// All errors, with line, key and expected values.
     pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
         let (raw, document, mut problems) = read::<BoxFile>(text, file, &[])?;
         let config = raw.check(&mut problems);
@@ -104,7 +104,7 @@ impl BoxConfig {
         Ok(config.expect("what could not be checked is a problem"))
     }
 
-    /// A bypassed box between two interfaces with defaults everywhere else.
+    /// A bypassed box between two interfaces, with defaults for everything else.
     pub fn new(wlan: &str, wire: &str, manager: Config) -> Self {
         Self {
             file: None,
@@ -132,7 +132,7 @@ impl BoxConfig {
 }
 
 impl BoxConfig {
-    /// A summary, in one line.
+    /// A one-line summary.
     pub fn in_short(&self) -> String {
         let start = match (self.inserted, self.observing) {
             (true, _) => Mode::Inserted,
@@ -151,7 +151,7 @@ impl BoxConfig {
         )
     }
 
-    /// The socket of the watch feed; none without a control socket.
+    /// Path of the watch feed's socket; `None` without a control socket.
     pub fn watch_socket(&self) -> Option<PathBuf> {
         let control = self.control.as_ref()?;
         Some(self.watch.clone().unwrap_or_else(|| watch_socket_beside(control)))
@@ -162,17 +162,17 @@ impl BoxConfig {
         BrokenAggregates::of(&self.manager)
     }
 
-    /// Which shard owns what.
+    /// The division of contention domains among shards.
     ///
     /// # Errors
-    /// The manager's configuration cannot be divided among so many.
+    /// If the manager's configuration cannot be divided among this many.
     pub fn plan(&self) -> Result<Plan, (String, String)> {
         Plan::new(self.shards, &self.manager)
     }
 }
 
-/// Packets that the manager may hold of the pool. The rest is for what is not held, and for what waits to be sent: a
-/// pool full of held packets would stop ARP with them.
+/// Packets of the pool that the manager may hold. The rest is for packets that are not held, and for those waiting to be
+/// sent: if held packets filled the pool, ARP would stop, too.
 pub(crate) const fn held_limit(pool_frames: u32) -> u32 {
     pool_frames / 8 * 7
 }

@@ -154,13 +154,13 @@ pub struct RecordSpec {
 }
 
 impl PortsSpec {
-    /// Two interfaces, and defaults everywhere else.
+    /// Two interfaces, and defaults for everything else.
     pub fn new(wlan: &str, wire: &str) -> Self {
         let [wlan, wire] = [wlan, wire].map(Written::new);
         Self { wlan, wire, bridge: None, mode: None, io: None, ring_packets: None, pool_frames: None }
     }
 
-    /// What a box does from its start on.
+    /// Mode of the box at its start.
     fn start(&self, problems: &mut Problems) -> Option<Mode> {
         let Some(written) = &self.mode else { return Some(Mode::Bypassed) };
         let word = written.get(problems)?;
@@ -188,7 +188,7 @@ impl PortsSpec {
 }
 
 impl BoxFile {
-    /// A file with these three tables, and defaults everywhere else.
+    /// A file with these three tables, and defaults for everything else.
     pub const fn new(ports: PortsSpec, radio: PhySpec, manager: ManagerSpec) -> Self {
         Self {
             ports,
@@ -211,7 +211,7 @@ impl BoxFile {
         toml::to_string(self).expect("the forms are made to be written back")
     }
 
-    /// The checked form, or `None` and what is wrong.
+    /// Checks the file; `None` if it has errors.
     pub fn check(&self, problems: &mut Problems) -> Option<BoxConfig> {
         let (manager, names) = (self.manager(problems), station::names(&self.station, problems));
         let ports = &self.ports;
@@ -282,7 +282,7 @@ impl BoxFile {
 }
 
 impl BoxFile {
-    /// Networks that the bridge and the interfaces have addresses in, where the Internet link is to be served.
+    /// Networks of the addresses of the bridge and the interfaces, if the Internet link is configured.
     fn own_networks(&self) -> Vec<String> {
         if self.manager.wan.is_none() {
             return Vec::new();
@@ -296,7 +296,7 @@ impl BoxFile {
     }
 }
 
-/// Turns "there, but wrong" into `None`.
+/// Turns a present but invalid value into `None`.
 fn present<T>(value: Option<Option<T>>) -> Option<Option<T>> {
     match value {
         Some(None) => None,

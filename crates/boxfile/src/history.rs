@@ -29,19 +29,19 @@ pub struct HistorySpec {
     pub limit: Option<Written<Bytes, HistoryLimits>>,
 }
 
-/// Where, how often and how much.
+/// Checked configuration of the history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryConfig {
     /// The directory.
     pub path: PathBuf,
     /// Time between two samples.
     pub interval: Span,
-    /// What all files together may take.
+    /// Maximum size of all files together.
     pub limit: Bytes,
 }
 
 impl HistoryConfig {
-    /// Where history is unless something else is said: below the state directory of the service.
+    /// Default directory: below the state directory of the service.
     pub const PATH: &str = "/var/lib/evenair/history";
 }
 

@@ -5,14 +5,14 @@ use std::fmt;
 /// How the box receives and sends packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// Through AF_XDP sockets where that is known to do as well, else through packet rings.
+    /// AF_XDP sockets if they are known to perform as well, else packet rings.
     #[default]
     Auto,
-    /// Through packet rings.
+    /// Packet rings.
     AfPacket,
-    /// Through AF_XDP sockets, in the interface's driver where it can.
+    /// AF_XDP sockets, in native mode if the driver supports it.
     AfXdp,
-    /// Through AF_XDP sockets, in the kernel's general receive path.
+    /// AF_XDP sockets in generic mode, in the kernel's general receive path.
     AfXdpGeneric,
 }
 
@@ -20,7 +20,7 @@ impl Io {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Auto, Self::AfPacket, Self::AfXdp, Self::AfXdpGeneric];
 
-    /// The word for it.
+    /// Its word in the configuration.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -30,7 +30,7 @@ impl Io {
         }
     }
 
-    /// Whether AF_XDP sockets are asked for explicitly.
+    /// Whether AF_XDP is configured explicitly.
     pub const fn asks_for_xdp(self) -> bool {
         matches!(self, Self::AfXdp | Self::AfXdpGeneric)
     }

@@ -1,10 +1,10 @@
 //! The box's configuration file: its keys, their checks, and the checked form that the box runs with.
 //!
-//! [`BoxConfig::load`] reads a file; [`BoxFile`] is the file as it is written, for programs that make one. The reference of all keys
-//! and the JSON schema are made from the same types ([`reference()`], [`schema`]), and [`Migration`] renames the keys of an older version.
+//! [`BoxConfig::load`] reads a file; [`BoxFile`] is the file as written, for programs that create one. The reference of all keys and the
+//! JSON schema are generated from the same types ([`reference()`], [`schema`]), and [`Migration`] renames the keys of an older version.
 //!
-//! A crate of its own because reading, writing and describing many forms is much generated code that runs once: it need not be optimised
-//! as the packet path is. So all of it is instantiated here, and no function that others call is generic.
+//! It is a separate crate because reading, writing and describing many forms is much generated code that runs once and need not be
+//! optimised like the packet path. So all of it is instantiated here, and no function called by other crates is generic.
 
 mod checked;
 mod config;
@@ -30,5 +30,5 @@ pub use shards::{Plan, ShardsSpec};
 pub use sockets::{ControlSpec, watch_socket_beside};
 pub use telemetry::{SourceConfig, SourceKind, TelemetrySpec};
 
-/// The box's configuration file, unless another is named.
+/// Default path of the box's configuration file.
 pub const CONFIG: &str = "/etc/evenair/box.toml";

@@ -14,7 +14,7 @@ pub enum StationLabels {
     Mac,
     /// By a keyed hash of the MAC address.
     Hashed,
-    /// Not at all: nothing is said of single stations.
+    /// No data on single stations.
     None,
 }
 
@@ -25,10 +25,10 @@ words!(StationLabels {
     "none" => Self::None,
 });
 
-/// The page of metrics.
+/// Checked configuration of the metrics page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricsConfig {
-    /// Where it is served.
+    /// Address and port at which it is served.
     pub listen: SocketAddr,
     /// How it names stations.
     pub stations: StationLabels,

@@ -11,22 +11,22 @@ use evenair_reader::{Change, ConfigError, Migrated, migrate};
 use crate::checked::BoxConfig;
 use crate::small_file::read_text;
 
-/// Old files that are kept beside one another at most.
+/// Maximum number of old files kept beside one another.
 const MOST_KEPT: u32 = 1000;
 
-/// A file that was read, and what it is to be.
+/// A file and its migrated text.
 #[derive(Debug)]
 pub struct Migration {
-    /// Where a link leads.
+    /// Path of the file itself, with links resolved.
     path: PathBuf,
     migrated: Migrated,
 }
 
 impl Migration {
-    /// Reads a configuration, a scenario or a policy. Nothing is written.
+    /// Reads a configuration, a scenario or a policy, without writing anything.
     ///
     /// # Errors
-    /// It cannot be read, or is no TOML: with the place.
+    /// If it cannot be read, or is no TOML, with the position.
     pub fn of(file: &Path) -> Result<Self, ConfigError> {
         let failed = |source| ConfigError::Read { path: file.to_owned(), source };
         let path = fs::canonicalize(file).map_err(failed)?;
@@ -34,16 +34,16 @@ impl Migration {
         Ok(Self { path, migrated: migrate(&text, &file.display().to_string())? })
     }
 
-    /// What is to be changed.
+    /// The changes to make.
     pub fn changes(&self) -> &[Change] {
         &self.migrated.changes
     }
 
-    /// Writes the new file in the place of the old one, which is kept beside it; where that is now. The new one has the mode
-    /// and the owner of the old one, and is there as a whole or not at all, also after a loss of power.
+    /// Replaces the file, and returns the path under which the old one is kept beside it. The new file has the mode and the
+    /// owner of the old one, and is written atomically, even if the power fails.
     ///
     /// # Errors
-    /// What could not be done. Then the file is what it was.
+    /// The operation that failed. Then the file is unchanged.
     pub fn write(&self) -> io::Result<PathBuf> {
         let new = beside(&self.path, ".evenair-new");
         let written = self.write_new(&new).and_then(|()| {
@@ -65,7 +65,7 @@ impl Migration {
     }
 
     fn write_new(&self, new: &Path) -> io::Result<()> {
-        // One that a crash has left.
+        // Left by a crash.
         match fs::remove_file(new) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -88,7 +88,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Another name for the file as it is: FILE.bak, or FILE.bak.1 and so on where there is one already.
+/// Keeps a copy of the file: FILE.bak, or FILE.bak.1 and so on if that exists.
 fn keep(path: &Path) -> io::Result<PathBuf> {
     for number in 0..MOST_KEPT {
         let name = if number == 0 { ".bak".to_owned() } else { format!(".bak.{number}") };
@@ -110,7 +110,7 @@ mod tests {
                        [radio]\nstandard = \"802.11g\"\n";
 
     #[test]
-    fn the_old_file_is_kept_and_never_one_that_was_kept_before() {
+    fn the_old_file_is_kept_without_replacing_earlier_copies() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("box.toml");
         fs::write(&file, OLD).expect("writable");
@@ -132,7 +132,7 @@ mod tests {
 
     /// Every old key of a box, in the file of a site.
     #[test]
-    fn configurations_of_older_versions_are_right_once_they_are_migrated() {
+    fn configurations_of_older_versions_are_valid_after_migration() {
         let old = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/old"));
         for (name, changes) in [("packaged.toml", 0), ("site.toml", 5)] {
             let text = fs::read_to_string(old.join(name)).expect("readable");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_link_leads_is_changed_and_the_link_stays() {
+    fn the_target_of_a_link_changes_and_the_link_stays() {
         let folder = tempfile::tempdir().expect("a folder");
         let [file, link] = ["real.toml", "box.toml"].map(|name| folder.path().join(name));
         fs::write(&file, OLD).expect("writable");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_or_no_toml_is_refused() {
+    fn missing_files_and_invalid_toml_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("box.toml");
         fs::write(&file, "[ports]\ninserted = = true\n").expect("writable");

@@ -1,7 +1,7 @@
-//! What a station's name may be.
+//! Rules for station names.
 //!
 //! Names are shown on terminals and pages, in CSV files and labels of metrics. So characters are refused that move the cursor, change
-//! the direction of the text around them or are invisible; letters and signs of all scripts are allowed, and the two joiners that
+//! the direction of surrounding text or are invisible; letters and signs of all scripts are allowed, and the two joiners that
 //! Persian, Indic scripts and emoji need.
 
 mod table;
@@ -13,13 +13,13 @@ use evenair_packet::MacAddr;
 
 pub use table::{BadLine, HEADER, MOST_NAMES, TableError, parse_table, read_table, station_mac};
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 pub const LONGEST: usize = 64;
 
-/// The state directory where the service manager names none.
+/// Default state directory, if the service manager sets none.
 const STATE: &str = "/var/lib/evenair";
 
-/// The file of the operator's names: below the state directory that the service manager names, or `/var/lib/evenair`.
+/// The file of the operator's names: below the state directory of the service manager, or `/var/lib/evenair`.
 #[must_use]
 pub fn file() -> PathBuf {
     let directories = std::env::var_os("STATE_DIRECTORY");
@@ -27,7 +27,7 @@ pub fn file() -> PathBuf {
     first.unwrap_or_else(|| STATE.into()).join("names.csv")
 }
 
-/// Why a text is no name.
+/// Why a text is not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// It is empty, or blank.
@@ -43,7 +43,7 @@ pub enum NameError {
 }
 
 impl NameError {
-    /// What would be right.
+    /// Valid names, in error messages.
     pub const RIGHT: &str = "1 to 64 characters, without control characters and invisible ones";
 }
 
@@ -64,7 +64,7 @@ impl std::error::Error for NameError {}
 /// Checks a name.
 ///
 /// # Errors
-/// Why it is none.
+/// Why the name is invalid.
 pub fn check_name(text: &str) -> Result<(), NameError> {
     if text.trim().is_empty() {
         return Err(NameError::Empty);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_the_cursor_or_hides_is_refused() {
+    fn cursor_movements_and_invisible_characters_are_refused() {
         for c in ['\u{1b}', '\n', '\0', '\u{7f}', '\u{9b}', '\u{202e}', '\u{2066}', '\u{200f}', '\u{feff}', '\u{e0041}']
         {
             assert_eq!(check_name(&format!("a{c}b")), Err(NameError::Forbidden(c)));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn invalid_names_are_refused() {
         assert_eq!(check_name(""), Err(NameError::Empty));
         assert_eq!(check_name("  "), Err(NameError::Empty));
         assert_eq!(check_name("a "), Err(NameError::Blank));

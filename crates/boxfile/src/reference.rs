@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_described_once_and_its_example_is_a_file() {
+    fn every_key_is_described_once_and_its_example_is_valid() {
         let text = reference();
         for part in
             ["## `[ports]`", "## `[[station]]`", "## `[manager.wan]`", "## `[[manager.class]]`", "## `[[telemetry]]`"]
@@ -75,7 +75,7 @@ mod tests {
         crate::BoxConfig::parse(example, "box.toml").expect("good");
     }
 
-    /// What must be in the file beside it for a key to be of use; a default is right where it changes nothing in one of them.
+    /// Settings with which a key has an effect; a default is right if it changes nothing in one of these contexts.
     const BESIDE: &[&[(&str, &str)]] = &[
         &[],
         &[("radio.standard", "802.11b")],
@@ -106,7 +106,7 @@ mod tests {
         &[("manager.queue", "{ discipline = \"cbq\", class = [{ name = \"all\", rate = \"1 Mb/s\" }] }")],
     ];
 
-    /// The configuration of a file that is enough, with these keys set.
+    /// The configuration of a minimal file with these keys set.
     fn with(sets: &[(&str, &str)]) -> Result<crate::BoxConfig, String> {
         let text = "[ports]\nwlan = \"eth1\"\nwire = \"eth0\"\nbridge = \"br0\"\n[radio]\nstandard = \"802.11g\"\n";
         let read = evenair_reader::read::<BoxFile>(text, "box.toml", sets);
@@ -116,7 +116,7 @@ mod tests {
         config.ok_or_else(|| "no configuration".to_owned())
     }
 
-    /// The defaults of the printed reference, each with the path to its key in the first entry of each list.
+    /// Defaults in the printed reference, each with the path to its key in the first entry of each list.
     fn documented(text: &str) -> Vec<(String, String)> {
         let (mut table, mut found) = (String::new(), vec![]);
         for line in text.lines() {

@@ -24,7 +24,7 @@ pub struct ShardsSpec {
 }
 
 impl ShardsSpec {
-    /// The number, if the manager's configuration can be divided so.
+    /// The number of shards, if the manager's configuration can be divided among them.
     pub(crate) fn check(&self, manager: Option<&Config>, problems: &mut Problems) -> Option<usize> {
         let count = self.count.get(problems)? as usize;
         if let Err((what, right)) = Plan::new(count, manager?) {

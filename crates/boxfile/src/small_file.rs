@@ -1,5 +1,5 @@
-//! Small files. Reads files with names from an untrusted source: a configuration named in a request, and the secrets and certificates
-//! that it names.
+//! Reads small files with names from an untrusted source: a configuration named in a request, and the secrets and certificates that
+//! it names.
 //!
 //! The name may be that of an endless device (`/dev/zero`), a FIFO without a writer, or a huge log file. Only a regular
 //! file of bounded size is read, without blocking.
@@ -9,22 +9,22 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// The text of a regular file of up to `most` bytes.
+/// Reads the text of a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// It cannot be opened, is no regular file, is longer, or is not UTF-8.
+/// If it cannot be opened, is no regular file, is longer, or is not UTF-8.
 pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
-    // Without the bytes, which the error of the standard library carries.
+    // Discards the bytes, which the error of the standard library would carry.
     String::from_utf8(read_bytes(path, most)?)
         .map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// The bytes of a regular file of up to `most` bytes.
+/// Reads a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// It cannot be opened, is no regular file, or is longer.
+/// If it cannot be opened, is no regular file, or is longer.
 pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    // To open some devices is to use them, hence the first look; the second one is at what was really opened.
+    // Opening some devices has side effects, hence the first check; the second one is on what was really opened.
     refuse_others(fs::metadata(path)?.is_file())?;
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     refuse_others(file.metadata()?.is_file())?;
@@ -36,10 +36,10 @@ pub fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a file of which a reader, also after a power cut, finds the old content or the new one, and never half of one.
+/// Replaces a file atomically: a reader finds the old content or the new one, even after a power cut.
 ///
 /// # Errors
-/// It cannot be written.
+/// If it cannot be written.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_extension("new");
     let mut file = fs::File::create(&new)?;
@@ -73,7 +73,7 @@ mod tests {
             let error = read_text(path, 5).expect_err("refused").to_string();
             assert_eq!(error, "it is not a regular file", "{}", path.display());
         }
-        // A file of no length that has bytes all the same.
+        // A file of size zero that has content all the same.
         assert!(read_text(Path::new("/proc/cpuinfo"), 5).is_err());
     }
 }

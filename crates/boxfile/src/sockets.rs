@@ -18,7 +18,7 @@ pub struct ControlSpec {
     pub watch: Option<Written<String>>,
 }
 
-/// The watch socket where the configuration names none: "watch.sock" for "control.sock", "NAME.watch.sock" for "NAME.sock".
+/// Default path of the watch socket: "watch.sock" for "control.sock", "NAME.watch.sock" for "NAME.sock".
 pub fn watch_socket_beside(control: &Path) -> PathBuf {
     let stem = control.file_stem().filter(|stem| *stem != "control");
     control.with_file_name(stem.map_or_else(|| "watch.sock".into(), |stem| format!("{}.watch.sock", stem.display())))

@@ -44,14 +44,13 @@ const CIPHERS: [(&str, Encryption); 4] = [
     ("aes192", Encryption::Aes192),
     ("aes256", Encryption::Aes256),
 ];
-/// Time between two questions unless the file says otherwise: rates that are older are of little use, and an access point
-/// has other things to do.
+/// Default polling interval: older rates are of little use, and an access point has other tasks.
 const INTERVAL: Span = Span::from_secs(5);
-/// Passwords of SNMP v3 have at least so many characters (RFC 3414, 11.2).
+/// Minimum length of passwords of SNMP v3, in characters (RFC 3414, 11.2).
 const SHORTEST_PASSWORD: usize = 8;
-/// No file of secrets is longer.
+/// Maximum size of a secret file, in bytes.
 const LONGEST_SECRETS: u64 = 64 * 1024;
-/// No certificate, chain included, is longer.
+/// Maximum size of a certificate with its chain, in bytes.
 const LONGEST_CERTIFICATE: u64 = 64 * 1024;
 
 ranges! {
@@ -162,25 +161,25 @@ words!(KindWord {
     "evenair" => Self::Evenair,
 });
 
-/// A checked source.
+/// A checked telemetry source.
 #[derive(Clone, PartialEq)]
 pub struct SourceConfig {
-    /// Who is asked.
+    /// Kind and address of the source.
     pub kind: SourceKind,
-    /// How often.
+    /// Polling interval.
     pub interval: Span,
-    /// The access point that it is, as it is called.
+    /// The access point of its stations, if the source does not report it.
     pub access_point: Option<Label>,
 }
 
 impl fmt::Debug for SourceConfig {
-    /// Without secrets.
+    /// Omits secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} every {}", self.name(), self.interval)
     }
 }
 
-/// Who is asked.
+/// Kind of a source, with its address and credentials.
 #[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum SourceKind {
@@ -192,7 +191,7 @@ pub enum SourceKind {
     Remote { url: String, password: Option<String>, tls: Tls },
 }
 
-/// What a file of secrets may hold.
+/// Contents of a secret file.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Secrets {
@@ -203,18 +202,18 @@ struct Secrets {
 }
 
 impl SourceConfig {
-    /// Asks the source once.
+    /// Polls the source once.
     ///
     /// # Errors
-    /// It does not answer, refuses, or answers what cannot be understood.
+    /// If it does not answer, refuses, or answers something invalid.
     pub fn ask(&self) -> Result<Reading, TelemetryError> {
         poll_once(&mut *self.open()?)
     }
 
-    /// The one that can be asked.
+    /// Opens the source.
     ///
     /// # Errors
-    /// A certificate that is none.
+    /// If a certificate is invalid.
     pub fn open(&self) -> Result<Box<dyn Source>, TelemetryError> {
         let timeout = self.timeout();
         Ok(match &self.kind {
@@ -234,7 +233,7 @@ impl SourceConfig {
         })
     }
 
-    /// What it is, in words.
+    /// Description of the source.
     pub fn name(&self) -> String {
         match &self.kind {
             SourceKind::Snmp { address, .. } => format!("snmp {address}"),
@@ -246,14 +245,14 @@ impl SourceConfig {
         }
     }
 
-    /// How long an answer may take: well below the interval, and no longer than a slow controller's.
+    /// Timeout of an answer: well below the interval, and at most as long as a slow controller needs.
     pub fn timeout(&self) -> Duration {
         Duration::from_nanos((self.interval / 2).min(Span::from_secs(3)).as_nanos())
     }
 }
 
 impl TelemetrySpec {
-    /// The checked form, or `None` and what is wrong.
+    /// Checks the source; `None` if it has errors.
     pub fn check(&self, problems: &mut Problems) -> Option<SourceConfig> {
         let before = problems.count();
         let kind = self.kind.get(problems)?;
@@ -348,7 +347,7 @@ impl TelemetrySpec {
         let is_url = |text: &String| text.starts_with("https://") || text.starts_with("http://");
         let url = self.url.as_ref()?.get_if(problems, is_url, "https://HOST:PORT");
         let tls = self.tls(problems);
-        // Who listens on its own machine only may have no password.
+        // An agent that listens only on its own machine may have no password.
         let password = match &self.secrets {
             None => None,
             Some(written) => {
@@ -403,7 +402,7 @@ impl TelemetrySpec {
     }
 }
 
-/// The method of a name with its password, where there is one.
+/// A method with its password, if there is one.
 #[allow(clippy::option_option)]
 fn with_password<T: Copy>(
     written: &Option<Written<String>>,
@@ -438,17 +437,17 @@ fn with_port(text: &str, port: u16) -> String {
     }
 }
 
-/// The password in a file of secrets.
+/// Reads the password in a secret file.
 ///
 /// # Errors
-/// The file cannot be read, is not as it should be, or has none.
+/// If the file cannot be read, is invalid, or has no password.
 pub fn password_in(path: &Path) -> Result<String, String> {
     read_secrets(path)?.password.ok_or_else(|| "it has no password: password = \"...\"".into())
 }
 
 fn read_secrets(path: &Path) -> Result<Secrets, String> {
     let text = read_text(path, LONGEST_SECRETS).map_err(|error| error.to_string())?;
-    // The library's message would show the line, and what is on it.
+    // The library's message would show the line with the password.
     toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].lines().count());
         format!("line {} is not as it should be", line.max(1))

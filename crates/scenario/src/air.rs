@@ -8,24 +8,24 @@ use evenair_wifi::{PathLoss, PhyRate};
 
 use crate::{Action, Place, Radio, Scenario};
 
-/// The access points of one contention domain and the stations of a scenario, to be put on a medium.
+/// The access points of one contention domain and the stations of a scenario, from which a medium is built.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AirPlan {
     /// The medium's rules.
     pub medium: MediumConfig,
     /// The access points, in the order of the file.
     pub access_points: Vec<AccessPointPlan>,
-    /// All stations, in the order of the hosts: also those that are in other domains, for they may come.
+    /// All stations, in the order of the hosts: also those in other domains, which may roam here.
     pub stations: Vec<StationPlan>,
     /// The access point's queue in front of its MAC.
     pub ap_queue: Option<QueueSpec>,
-    /// The same at each station.
+    /// The stations' queue in front of their MAC.
     pub station_queue: Option<QueueSpec>,
     /// The access points' beacons.
     pub beacons: Option<Beacons>,
     /// Other networks, each with two nodes after the access points.
     pub obss: Vec<Obss>,
-    /// What the medium's random streams are named after, where access points have names.
+    /// Name of the medium's random streams; `None` if access points have no names.
     streams_of: Option<String>,
     /// Some nodes do not hear each other.
     has_hidden: bool,
@@ -34,20 +34,20 @@ pub struct AirPlan {
 /// One access point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessPointPlan {
-    /// Its number among the scenario's access points.
+    /// Its index among the scenario's access points.
     pub number: usize,
-    /// What its random streams are named by.
+    /// Name of its random streams.
     pub name: String,
     /// The access point, as a node.
     pub node: NodeConfig,
-    /// Those before it that do not hear it, by their numbers in the plan.
+    /// Earlier access points that do not hear it, by index in the plan.
     pub hidden_from: Vec<usize>,
 }
 
 /// One station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StationPlan {
-    /// What its random streams are named by.
+    /// Name of its random streams.
     pub name: String,
     /// Its index among the scenario's hosts.
     pub host: usize,
@@ -55,28 +55,28 @@ pub struct StationPlan {
     pub rate: PhyRate,
     /// The station, as a node.
     pub node: NodeConfig,
-    /// Probability per 10^9 that DATA to and from it is lost, beside other losses.
+    /// Probability per 10^9 that DATA to and from it is lost, in addition to other losses.
     pub loss_per_billion: u32,
-    /// Signal over noise both ways, where it does not follow from places.
+    /// Signal-to-noise ratio in both directions; `None`: it follows from positions.
     pub snr: Option<Db>,
-    /// The number, among the scenario's access points, of the one that it is at in the beginning.
+    /// Its initial access point, by index in the scenario.
     pub access_point: usize,
-    /// Those that do not hear it, by their numbers among the stations. Who joins a station hides it from them.
+    /// Stations that do not hear it, by index. Joining a station hides it from them.
     pub hidden_from: Vec<usize>,
-    /// The same of access points, by their numbers in the plan; that at which it is hears it all the same.
+    /// Access points that do not hear it, by index in the plan; its own access point always hears it.
     pub hidden_from_points: Vec<usize>,
-    /// How it saves power, where it does.
+    /// Its power save, if any.
     pub power_save: Option<PowerSave>,
 }
 
 impl AirPlan {
-    /// The air of a scenario's first contention domain, which is the only one unless it names several access points.
-    /// Random places are those of its seed.
+    /// The air of a scenario's first contention domain, which is the only one unless it names several access points. Random
+    /// positions depend on its seed.
     pub fn new(scenario: &Scenario) -> Self {
         Self::of_domain(scenario, 0)
     }
 
-    /// The air of each contention domain, in the order of their numbers.
+    /// The air of each contention domain, by index.
     pub fn all(scenario: &Scenario) -> Vec<Self> {
         (0..scenario.domains()).map(|domain| Self::of_domain(scenario, domain)).collect()
     }
@@ -115,18 +115,18 @@ impl AirPlan {
         Self { medium, access_points, stations, ap_queue, station_queue, beacons, obss, streams_of, has_hidden }
     }
 
-    /// Whether some nodes do not hear each other, so that its medium has to be one where nodes may be hidden.
+    /// Whether some nodes do not hear each other, so that the medium must support hidden nodes.
     pub fn has_hidden(&self) -> bool {
         self.has_hidden
     }
 
-    /// The random streams of its medium: with names, a domain's own, which do not depend on what other domains there are.
+    /// The random streams of its medium: with names, the domain has its own streams, independent of other domains.
     pub fn streams(&self, streams: &Streams) -> Streams {
         self.streams_of.as_ref().map_or(*streams, |name| streams.of(&format!("medium {name}")))
     }
 
-    /// A medium with the access points on it, in their order: one on which nodes may be hidden from each other only where
-    /// some are, for the other is faster. `streams` are those of the run.
+    /// A medium with the access points on it, in their order. It supports hidden nodes only if there are any, since the
+    /// other kind is faster. `streams` are those of the run.
     pub fn build<F>(&self, streams: &Streams) -> (Medium<F>, Vec<NodeId>) {
         let new = if self.has_hidden { Medium::with_hidden_nodes } else { Medium::new };
         let mut medium = new(self.medium.clone(), &self.streams(streams));
@@ -144,12 +144,12 @@ impl AirPlan {
         (medium, nodes)
     }
 
-    /// Nodes that a medium has before any station: access points, and other networks.
+    /// Number of nodes that a medium has before any station: access points, and other networks.
     pub fn nodes_before_stations(&self) -> usize {
         self.access_points.len() + 2 * self.obss.len()
     }
 
-    /// Puts a station on the medium, or puts it there again, at one of the access points.
+    /// Puts a station on the medium, for the first time or again, at one of the access points.
     pub fn join<F>(&self, medium: &mut Medium<F>, access_point: NodeId, station: usize) -> NodeId {
         let &StationPlan { ref name, node, rate, loss_per_billion, snr, power_save, .. } = &self.stations[station];
         let node = medium.add_named_node(name, node);
@@ -168,7 +168,7 @@ impl AirPlan {
     }
 }
 
-/// Whether a station is in a contention domain at any time.
+/// Whether a station is ever in a contention domain.
 fn comes_to(scenario: &Scenario, host: usize, domain: usize) -> bool {
     let is_here = |access_point: usize| scenario.access_points[access_point].domain == domain;
     let roams_here = scenario.events.iter().any(|event| match event.action {
@@ -197,8 +197,8 @@ impl Radio {
     }
 }
 
-/// What the MAC itself holds: with a queue above it, only as much as it takes from that. An aggregate's packets are in the MAC until
-/// the BlockAck comes, and the queue hands the next ones over when they are received: there the queue alone sets the bound.
+/// Capacity of the MAC itself: with a queue above it, only as much as it takes from that. An aggregate's packets are in the MAC
+/// until the BlockAck arrives, and the queue hands over the next ones when they are received: there the queue alone sets the bound.
 fn mac_buffer(radio: &Radio, buffer: Limit, queue: Option<&QueueSpec>) -> Limit {
     match queue {
         None => buffer,
@@ -250,7 +250,7 @@ fn stations(scenario: &Scenario, has_places: bool) -> Vec<StationPlan> {
     all.iter().copied().enumerate().map(&mut plan).collect()
 }
 
-/// Hides stations from each other if one reaches the other below `threshold`.
+/// Hides stations from each other if one receives the other below `threshold`.
 fn hide_distant(stations: &mut [StationPlan], path_loss: &PathLoss, threshold: Dbm) {
     for a in 0..stations.len() {
         for b in 0..a {
@@ -264,7 +264,7 @@ fn hide_distant(stations: &mut [StationPlan], path_loss: &PathLoss, threshold: D
     }
 }
 
-/// The same of access points, from each other and from stations of others.
+/// The same for access points, from each other and from stations of other ones.
 fn hide_distant_points(
     points: &mut [AccessPointPlan],
     stations: &mut [StationPlan],
@@ -279,7 +279,7 @@ fn hide_distant_points(
         let antenna = points[a].node.antenna;
         points[a].hidden_from = (0..a).filter(|&b| is_weak(antenna, points[b].node.antenna)).collect();
         for station in stations.iter_mut() {
-            // A scenario with one access point is one in which that hears all.
+            // In a scenario with one access point, that hears all stations.
             if station.access_point != points[a].number && is_weak(antenna, station.node.antenna) {
                 station.hidden_from_points.push(a);
             }

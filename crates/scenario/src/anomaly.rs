@@ -1,20 +1,20 @@
-//! The performance anomaly in closed form: what each station gets where a slow one takes as many packets, or accesses, as the
-//! others, and what it gets where all have the same airtime.
+//! The performance anomaly in closed form: the throughput of each station if a slow one has as many packets, or accesses, as
+//! the others, and if all have equal airtime.
 //!
 //! Source: M. Heusse, F. Rousseau, G. Berger-Sabbatel, A. Duda, "Performance Anomaly of 802.11b", INFOCOM 2003: DCF gives each
-//! station the same number of accesses, so that all get what a round of one access each takes. Times of packets are those of
-//! `evenair_wifi`: [`tcp_capacity`] of single frames, [`AggregateSender`](evenair_wifi::AggregateSender) of A-MPDUs, both with the
-//! ACKs of TCP; of uploads of datagrams Bianchi's model with the exchange of each station, which takes the place of the paper's
+//! station the same number of accesses, so that the throughput of all is that of a round of one access each. Times of packets are
+//! those of `evenair_wifi`: [`tcp_capacity`] of single frames, [`AggregateSender`](evenair_wifi::AggregateSender) of A-MPDUs, both
+//! with the ACKs of TCP; for uploads of datagrams Bianchi's model with the exchange of each station, instead of the paper's
 //! approximation of contention.
 //!
-//! - *Equal packets*: downloads through one FIFO at the access point, whose flows each have the same number of packets in it.
-//!   Datagrams have as many as they are sent.
+//! - *Equal packets*: downloads through one FIFO at the access point, whose flows each have the same number of packets in it;
+//!   for datagrams in proportion to their offered rates.
 //! - *Equal accesses*: uploads. Each station has the same number of accesses, and sends a packet or an aggregate in each.
-//! - *Equal airtime*: each station has the same time, its flows equal parts of that.
+//! - *Equal airtime*: each station has the same time, divided equally among its flows.
 //!
 //! An aggregate has as many packets as the format, the scenario's limits and its flow's part of the buffer allow. A TXOP limit bounds
-//! its time; several in one TXOP are not in the model. Senders always have packets: [`Scenario::anomaly`] refuses flows that are
-//! sent slower than they would be carried. Losses, beacons, encryption and windows of TCP are not in it.
+//! its time; several aggregates in one TXOP are not modelled. Senders always have packets: [`Scenario::anomaly`] refuses flows with
+//! an offered rate below their throughput. Losses, beacons, encryption and TCP windows are not modelled.
 
 mod flows;
 
@@ -38,26 +38,26 @@ pub enum Sharing {
     EqualAirtime,
 }
 
-/// What an application gets by the closed form.
+/// Throughput of an application by the closed form.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expected {
     /// Its index in [`Scenario::apps`].
     pub app: usize,
-    /// What it receives, Mb/s.
+    /// Goodput in Mb/s.
     pub goodput_mbps: f64,
 }
 
-/// What the closed form says of a phase under one way to share.
+/// Results of the closed form for a phase and one way of sharing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Anomaly {
-    /// The way.
+    /// The way of sharing.
     pub sharing: Sharing,
     /// Its applications, in the order of the file.
     pub apps: Vec<Expected>,
 }
 
 impl Sharing {
-    /// In words.
+    /// Its description.
     pub const fn words(self) -> &'static str {
         match self {
             Self::EqualPackets => "equal packets",
@@ -68,18 +68,18 @@ impl Sharing {
 }
 
 impl Anomaly {
-    /// What all applications together receive, Mb/s.
+    /// Total goodput of all applications, Mb/s.
     pub fn total_goodput_mbps(&self) -> f64 {
         self.apps.iter().map(|app| app.goodput_mbps).sum()
     }
 }
 
 impl Scenario {
-    /// The closed form of the performance anomaly for the flows of a phase: the sharing that the access method and a FIFO give,
-    /// then equal airtime.
+    /// The closed form of the performance anomaly for the flows of a phase: with the sharing that results from the access
+    /// method or a FIFO, then with equal airtime.
     ///
     /// # Errors
-    /// Why the closed form does not apply, in words.
+    /// Why the closed form does not apply.
     pub fn anomaly(&self, phase: &Phase) -> Result<[Anomaly; 2], String> {
         self.is_in_the_model()?;
         let (flows, direction) = self.flows(phase)?;
@@ -104,7 +104,7 @@ impl Scenario {
         Ok(found)
     }
 
-    /// Refuses what the closed form leaves out and what changes its results much.
+    /// Refuses features that the closed form omits and that change its results much.
     fn is_in_the_model(&self) -> Result<(), String> {
         let radio = &self.radio;
         let usual = radio.phy.default_edca()[AccessCategory::BestEffort.index()];
@@ -146,7 +146,7 @@ impl Scenario {
         found.map_or(Ok(()), |(_, what)| Err(format!("the closed form has no {what}")))
     }
 
-    /// Seconds of the medium for a packet and its part of the ACKs, without contention of equals.
+    /// Airtime in seconds of a packet with its part of the ACKs, without contention.
     fn time_of_packet(&self, flow: &Flow) -> f64 {
         let phy = &self.radio.phy;
         let Some(shape) = flow.tcp else { return self.time_of_access(flow).as_secs_f64() / f64::from(flow.aggregate) };
@@ -161,7 +161,7 @@ impl Scenario {
         bits / capacity.as_bps() as f64
     }
 
-    /// An access with its back-off.
+    /// Airtime of an access with its back-off.
     fn time_of_access(&self, flow: &Flow) -> Span {
         let needs_rts = self.radio.rts_threshold.is_some_and(|threshold| flow.ip > threshold);
         match self.radio.edca {
@@ -170,7 +170,7 @@ impl Scenario {
         }
     }
 
-    /// Packets of each flow in a second where each station contends always: Bianchi's chain, with the exchange of each. Flows of
+    /// Packets per second of each flow if each station always contends: Bianchi's chain, with each station's exchange. Flows of
     /// one station take turns. A collision takes as long as the longest exchange in it.
     fn saturated(&self, flows: &[Flow]) -> Vec<f64> {
         let phy = &self.radio.phy;
@@ -199,14 +199,14 @@ impl Scenario {
         flows.iter().map(|flow| accesses * f64::from(flow.aggregate) / flow.siblings(flows)).collect()
     }
 
-    /// The same of a flow where all stations are like its own.
+    /// The same for a flow if all stations are like its own.
     fn saturated_alike(&self, flow: &Flow, flows: &[Flow]) -> f64 {
         let stations = flows.iter().filter(|other| other.is_first_of_station(flows));
         let alike: Vec<Flow> = stations.map(|station| Flow { station: station.station, ..*flow }).collect();
         self.saturated(&alike)[0] / flow.siblings(flows)
     }
 
-    /// Refuses flows that are sent slower than they would be carried.
+    /// Refuses flows with an offered rate below their throughput.
     fn are_saturated(&self, flows: &[Flow], found: &[Anomaly; 2]) -> Result<(), String> {
         for (at, flow) in flows.iter().enumerate() {
             let Some(offered) = flow.offered.map(|packets| packets * flow.payload.bits() as f64 / 1e6) else {

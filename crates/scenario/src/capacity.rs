@@ -17,7 +17,7 @@ use evenair_workload::{Direction, Phase};
 
 use crate::{Action, App, AppKind, IpVersion, Place, Scenario};
 
-/// With delayed ACKs.
+/// DATA packets per ACK, with delayed ACKs.
 const USUAL_D: f64 = 2.0;
 
 /// One TCP transfer that is active throughout a phase.
@@ -31,11 +31,11 @@ struct Transfer {
 }
 
 impl Scenario {
-    /// C* of a phase in Mb/s, IP-level bits of DATA and ACKs, with the d (DATA packets for each ACK) that was measured
-    /// for each application, by its number; where none was, 2 as with delayed ACKs (RFC 9293, 3.8.6.3).
+    /// C* of a phase in Mb/s, IP-level bits of DATA and ACKs, with the measured d (DATA packets per ACK) of each
+    /// application, by index; where it was not measured, 2 as with delayed ACKs (RFC 9293, 3.8.6.3).
     ///
-    /// `None` where the formula does not apply: another access method than DCF, no transfers, other traffic than bulk
-    /// transfers and pings, or stations and transfers that come, go or change inside the phase. Of several contention
+    /// `None` if the formula does not apply: another access method than DCF, no transfers, other traffic than bulk
+    /// transfers and pings, or stations and transfers that start, end or change within the phase. With several contention
     /// domains it is the sum.
     pub fn capacity_mbps(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<f64> {
         let transfers = self.steady_transfers(phase, measured_d)?;
@@ -44,7 +44,7 @@ impl Scenario {
         (sum > 0.0).then_some(sum)
     }
 
-    /// The same of one contention domain, by its number.
+    /// C* of one contention domain, by index.
     pub fn domain_capacity_mbps(
         &self,
         domain: usize,
@@ -54,12 +54,12 @@ impl Scenario {
         self.capacity_of(domain, phase, &self.steady_transfers(phase, measured_d)?)
     }
 
-    /// How many contention domains there are.
+    /// Number of contention domains.
     pub fn domains(&self) -> usize {
         self.access_points.iter().map(|point| point.domain + 1).max().unwrap_or(1)
     }
 
-    /// The number of the access point that a station is at, or that it roams to, at `at`; of other hosts the first one's.
+    /// Index of the access point that a station is at, or roams to, at `at`; the first one for other hosts.
     pub fn access_point_at(&self, host: usize, at: Span) -> usize {
         let Place::Station { access_point, .. } = self.hosts[host].place else { return 0 };
         let roams = self.events.iter().take_while(|event| event.at <= at).filter_map(|event| match event.action {
@@ -106,8 +106,8 @@ impl Scenario {
         Some(1.0 / shares.iter().map(|(share, capacity)| share / capacity).sum::<f64>())
     }
 
-    /// The transfers of a phase; `None` where there is traffic that the formula does not know, or a transfer runs only
-    /// for a part of the phase.
+    /// The transfers of a phase; `None` if there is traffic that the formula does not cover, or a transfer runs only for a
+    /// part of the phase.
     fn transfers(&self, phase: &Phase, measured_d: impl Fn(usize) -> Option<f64>) -> Option<Vec<Transfer>> {
         let mut transfers = Vec::new();
         for (index, app) in self.apps.iter().enumerate() {
@@ -137,7 +137,7 @@ impl Scenario {
         let shape = TcpShape {
             data_ip: self.tcp.mss + Bytes(40),
             ack_ip: Bytes(headers + options),
-            // No fewer DATA packets than ACKs: more of these are duplicates, which are not what C* is about.
+            // At least one DATA packet per ACK: further ACKs are duplicates, which C* ignores.
             d_milli: (d.max(1.0) * 1000.0) as u32,
             rts_threshold: self.radio.rts_threshold,
         };
@@ -162,7 +162,7 @@ impl Scenario {
         class.and_then(|class| self.manager.class_names().into_iter().nth(usize::from(class.0)))
     }
 
-    /// Whether a station is there at `at`: one whose first event is a join is absent until then.
+    /// Whether a station is present at `at`: one whose first event is a join is absent until then.
     pub fn is_present(&self, station: usize, at: Span) -> bool {
         let mut moves = self.events.iter().filter_map(|event| match event.action {
             Action::Join(host) if host == station => Some((event.at, true)),
@@ -175,10 +175,10 @@ impl Scenario {
     }
 }
 
-/// Divides `share` among the transfers, level by level, and notes each one's share and C_i.
+/// Divides `share` among the transfers, level by level, and records each one's share and C_i.
 fn divide(levels: &[Level], transfers: Vec<&Transfer>, share: f64, out: &mut Vec<(f64, f64)>) {
     let Some((level, rest)) = levels.split_first() else {
-        // Transfers that share a queue: each is taken to get the same.
+        // Transfers in one queue get equal shares.
         let each = share / transfers.len() as f64;
         out.extend(transfers.iter().map(|transfer| (each, transfer.capacity_mbps)));
         return;
@@ -194,7 +194,7 @@ fn divide(levels: &[Level], transfers: Vec<&Transfer>, share: f64, out: &mut Vec
     }
 }
 
-/// To which child of a level a transfer belongs, and that child's weight.
+/// The child of a level to which a transfer belongs, and that child's weight.
 fn child(level: &Level, transfer: &Transfer) -> (usize, f64) {
     match level {
         Level::Direction { up, down } => match transfer.direction {
@@ -209,9 +209,9 @@ fn child(level: &Level, transfer: &Transfer) -> (usize, f64) {
             let per_weight = if *time_fair { transfer.capacity_mbps } else { 1.0 };
             (transfer.station, f64::from(transfer.weight) * per_weight)
         }
-        // Rules, minimums and ceilings are in no formula.
+        // The formula does not cover rules, minimums and ceilings.
         Level::Tree(_) | Level::Application { .. } => (0, 1.0),
-        // A scenario's stations are a host each.
+        // Each station of a scenario is one host.
         Level::Host => (transfer.station, 1.0),
         Level::Flow => (transfer.app, 1.0),
     }

@@ -1,4 +1,4 @@
-//! Keys and measures as the axes of figures name them.
+//! Axis labels of keys and measures in figures.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::measures::Declaration;
 
-/// What an axis shows: words, and a unit, which may be empty.
+/// Label of an axis: words, and a unit, which may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// "MCS of station slow".
@@ -22,7 +22,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// A column, and its label: those that a table may have besides keys of a scenario.
+/// Columns of tables other than keys of a scenario, with their labels.
 const COLUMNS: [(&str, &str, &str); 11] = [
     ("policy", "policy", ""),
     ("model", "closed form", ""),
@@ -37,7 +37,7 @@ const COLUMNS: [(&str, &str, &str); 11] = [
     ("mos", "mean opinion score of a call", ""),
 ];
 
-/// Parts of keys that are written otherwise in a text.
+/// Parts of keys with a different spelling in labels.
 const PARTS: [(&str, &str); 14] = [
     ("ap", "access point"),
     ("mcs", "MCS"),
@@ -55,14 +55,14 @@ const PARTS: [(&str, &str); 14] = [
     ("at", "time"),
 ];
 
-/// Units in names of columns, as they are written for people.
+/// Units in names of columns, with their spelling in labels.
 const UNITS: [(&str, &str); 5] =
     [("mbps", "Mb/s"), ("kbps", "kb/s"), ("gbps", "Gb/s"), ("bps", "b/s"), ("percent", "%")];
 
-/// Characters of a meaning that have room at an axis.
+/// Maximum length of a meaning on an axis, in characters.
 const LONG: usize = 60;
 
-/// The label of a column of a table of points: `station_slow_mcs` is "MCS of station slow", `lan_delay_ms` "delay of LAN" in ms.
+/// Label of a column in a table of points: `station_slow_mcs` is "MCS of station slow", `lan_delay_ms` "delay of LAN" in ms.
 pub fn column_label(column: &str) -> Label {
     if let Some((_, words, unit)) = COLUMNS.iter().find(|(name, ..)| *name == column) {
         return Label { words: (*words).to_owned(), unit: (*unit).to_owned() };
@@ -71,13 +71,13 @@ pub fn column_label(column: &str) -> Label {
         return Label { words: in_words(column), unit: String::new() };
     };
     let place = [in_words(&table), of].join(" ");
-    // The radio is that of all, its keys and those of the scenario itself say what they are of.
+    // Keys of the radio and of the scenario itself need no table in the label.
     let place =
         if ["", "radio"].contains(&table.as_str()) { String::new() } else { format!(" of {}", place.trim_end()) };
     Label { words: format!("{}{place}", in_words(&key)), unit: written_unit(&unit).to_owned() }
 }
 
-/// The label of a measure: the first part of a long meaning, and the unit.
+/// Label of a measure: the first part of a long meaning, and the unit.
 pub fn measure_label(declared: &Declaration) -> Label {
     let meaning = declared.meaning;
     let first = match meaning.find([',', ';']) {
@@ -87,15 +87,15 @@ pub fn measure_label(declared: &Declaration) -> Label {
     Label { words: first.to_owned(), unit: declared.unit.to_owned() }
 }
 
-/// What the column of a varied key means.
+/// Meaning of the column of a varied key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Meant {
-    /// The table of the scenario; empty for a key outside of tables.
+    /// Table of the scenario; empty for a key outside of tables.
     table: String,
-    /// The name in it, such as a station's.
+    /// Name of the entry in the table, such as a station's.
     of: String,
     key: String,
-    /// What follows the key.
+    /// Rest of the column's name behind the key.
     unit: String,
 }
 
@@ -124,11 +124,11 @@ fn key_of_column(column: &str) -> Option<Meant> {
             }
         }
     }
-    // The longest key, and of equal ones that with the least behind it.
+    // The longest key, and of equal ones that with the shortest rest.
     found.into_iter().max_by_key(|meant| (meant.key.len(), std::cmp::Reverse(meant.unit.len())))
 }
 
-/// What a part of the schema refers to; of a list, what its entries are.
+/// Follows a reference of the schema; for a list, returns the schema of its entries.
 fn resolved<'a>(schema: &'a Value, part: &'a Value) -> &'a Value {
     if let Some(name) = part["$ref"].as_str().and_then(|path| path.rsplit('/').next()) {
         return resolved(schema, &schema["$defs"][name]);
@@ -151,7 +151,7 @@ mod tests {
     use crate::measures::{measure_named, measures};
 
     #[test]
-    fn columns_of_keys_are_labelled_in_words() {
+    fn columns_of_keys_have_labels() {
         let label = |column| column_label(column).to_string();
         assert_eq!(label("station_slow_mcs"), "MCS of station slow");
         assert_eq!(label("station_slow_rate_mbps"), "rate of station slow, Mb/s");

@@ -7,41 +7,41 @@
 use evenair_units::Rng;
 use evenair_wifi::Position;
 
-/// A rule for the places of all stations that have none of their own, relative to the access point. Lengths are in
+/// A rule for the positions of all stations without their own position, relative to the access point. Lengths are in
 /// millimetres.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// All at the same distance, evenly around the access point.
+    /// On a circle around the access point, evenly spaced.
     Circle {
-        /// That distance.
+        /// Radius of the circle.
         radius_mm: i64,
     },
-    /// One behind the other, with the access point at an end.
+    /// On a line that begins at the access point.
     Line {
-        /// From the access point to the first, and from each to the next.
+        /// Distance from the access point to the first station, and between neighbours.
         spacing_mm: i64,
     },
-    /// Anywhere in a disk with the access point at its centre.
+    /// Random in a disk with the access point at its centre.
     NearRandom {
         /// Radius of the disk.
         radius_mm: i64,
     },
-    /// Anywhere in a disk away from the access point.
+    /// Random in a disk away from the access point.
     FarRandom {
         /// Radius of the disk.
         radius_mm: i64,
-        /// From the access point to the centre of the disk.
+        /// Distance from the access point to the centre of the disk.
         distance_mm: i64,
     },
-    /// All in one place.
+    /// All at one point.
     Point {
-        /// Its distance from the access point.
+        /// Distance of the point from the access point.
         distance_mm: i64,
     },
 }
 
 impl Layout {
-    /// The place of the `index`-th of `stations` stations, counted from zero. `rng` is that station's own.
+    /// Position of station `index` of `stations`, counted from zero. `rng` is that station's own.
     pub fn place(&self, index: usize, stations: usize, rng: &mut Rng) -> Position {
         let on_axis = |x_mm| Position { x_mm, y_mm: 0 };
         match *self {
@@ -54,7 +54,7 @@ impl Layout {
     }
 }
 
-/// Uniform over the disk's area.
+/// A random position, uniform over the disk's area.
 fn in_disk(radius_mm: i64, rng: &mut Rng) -> Position {
     let radius = radius_mm as f64 * rng.unit().sqrt();
     Position::polar(radius, rng.unit())
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn circle_and_point_are_equally_far_and_a_line_is_not() {
+    fn distances_are_equal_on_a_circle_and_at_a_point_but_not_on_a_line() {
         let near = |metres: f64| (metres - 10.0).abs() < 0.002;
         assert!(distances(Layout::Circle { radius_mm: 10_000 }, 7).into_iter().all(near));
         assert!(distances(Layout::Point { distance_mm: 10_000 }, 7).into_iter().all(near));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn one_station_more_leaves_the_others_where_they_are() {
+    fn an_additional_station_does_not_move_the_others() {
         let layout = Layout::FarRandom { radius_mm: 10_000, distance_mm: 20_000 };
         assert_eq!(places(layout, 5), places(layout, 6)[..5]);
     }

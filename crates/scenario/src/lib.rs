@@ -3,8 +3,8 @@
 //! A scenario is one experiment: the radio, the hosts and their traffic, the events, the measurements, and published
 //! results to compare with. The simulator and the testbed run the same file. [`Scenario::load`] reads one.
 //!
-//! The crate runs nothing. Each engine converts the scenario's types to its own; the conversion that both have in common,
-//! the rules of the medium, is here (`air`).
+//! The crate runs nothing. Each engine converts the scenario's types to its own; only the conversion that both share, the
+//! rules of the medium, is here (`air`).
 
 mod air;
 mod anomaly;

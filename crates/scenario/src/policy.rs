@@ -1,8 +1,8 @@
 //! Policies to manage a WLAN, to compare in one experiment.
 //!
-//! A policy is a few tables of a scenario. It replaces the scenario's mechanisms, and keeps its description of the site:
+//! A policy is a set of tables of a scenario. It replaces the scenario's mechanisms, and keeps its description of the site:
 //! stations and their classes, links, telemetry. A policy with a box manages from the scenario's `insert` on, or from the
-//! start if there is none; one without leaves the box bypassed.
+//! start if there is none; without a box, the box stays bypassed.
 
 use std::fmt;
 use std::path::Path;
@@ -15,17 +15,17 @@ use crate::sweep::Settings;
 /// A way to manage a WLAN.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Its name in tables and pictures.
+    /// Its name in tables and figures.
     pub name: String,
-    /// What it is, in a line.
+    /// Its description in one line.
     pub meaning: String,
     /// Its tables.
     tables: Table,
-    /// The file that it is of, or its name.
+    /// The policy's file, or its name as a document.
     document: Document,
 }
 
-/// Why there is no such policy, or a scenario cannot have it.
+/// Why there is no such policy, or a scenario cannot use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyError(String);
 
@@ -37,7 +37,7 @@ impl fmt::Display for PolicyError {
 
 impl std::error::Error for PolicyError {}
 
-/// A discipline with a class for each direction, equal ones, that borrow by the last words.
+/// A discipline with equal classes for both directions, whose last arguments set borrowing.
 macro_rules! both_directions {
     ($discipline:literal, $borrows:literal) => {
         concat!(
@@ -131,13 +131,13 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Keys of `[manager]` that speak of the site and not of the mechanism.
+/// Keys of `[manager]` that describe the site and not the mechanism.
 const OF_SITE: &[&str] = &["wan", "voice", "class", "application", "default_rate", "access_point"];
 /// Keys of `[manager]` about shares, for mechanisms that support them.
 const OF_SHARES: &[&str] = &["levels", "up_weight", "down_weight", "station_fairness", "other_weight"];
 
 impl Policy {
-    /// All that are known by a name.
+    /// All known policies.
     pub fn known() -> impl Iterator<Item = Self> {
         KNOWN.iter().map(|(name, meaning, text)| {
             let tables = text.parse().expect("the text of a known policy");
@@ -149,7 +149,7 @@ impl Policy {
     /// The known policy of this name.
     ///
     /// # Errors
-    /// There is none; says which there are.
+    /// If there is none; the error lists those available.
     pub fn named(name: &str) -> Result<Self, PolicyError> {
         Self::known().find(|policy| policy.name == name).ok_or_else(|| {
             let names: Vec<_> = KNOWN.iter().map(|(name, ..)| *name).collect();
@@ -159,11 +159,11 @@ impl Policy {
         })
     }
 
-    /// A policy of one's own, called what its file is: `text` has `[manager]`, `[radio]` and `[telemetry]`, or some of them, as in a
+    /// A custom policy with the name of its file: `text` has `[manager]`, `[radio]` and `[telemetry]`, or some of them, as in a
     /// scenario.
     ///
     /// # Errors
-    /// It is no TOML, or has other tables: file, line and key.
+    /// If it is no TOML, or has other tables: file, line and key.
     pub fn written(file: &str, text: &str) -> Result<Self, PolicyError> {
         let refuse = |error: ConfigError| PolicyError(error.to_string());
         let document = Document::of(text, file).map_err(refuse)?;
@@ -182,8 +182,8 @@ impl Policy {
         Ok(Self { name, meaning: "of a file".to_owned(), tables, document })
     }
 
-    /// What is wrong with the scenario `file` under this policy, at the policy's own places: those of the scenario's text are of one
-    /// that is written nowhere. What was set on the command line is reported there.
+    /// Moves the errors of the scenario `file` under this policy to their positions in the policy, since the merged text of the
+    /// scenario exists in no file. Errors of command-line settings are reported there.
     #[must_use]
     pub fn at_its_places(&self, error: ConfigError, file: &str) -> ConfigError {
         let place = |problem: &Located| {
@@ -199,7 +199,7 @@ impl Policy {
         }
     }
 
-    /// The tables of a policy of one's own, as TOML; absent of one that is known by its name.
+    /// The tables of a custom policy as TOML; `None` for a known policy.
     pub fn own_tables(&self) -> Option<String> {
         let is_known = KNOWN.iter().any(|(name, _, text)| {
             *name == self.name && text.parse::<Table>().is_ok_and(|tables| tables == self.tables)
@@ -207,7 +207,7 @@ impl Policy {
         (!is_known).then(|| toml::to_string(&self.tables).expect("tables that were read"))
     }
 
-    /// Whether it has a box that manages.
+    /// Whether the policy has a box that manages.
     fn manages(&self) -> bool {
         self.tables.contains_key("manager")
     }
@@ -215,16 +215,16 @@ impl Policy {
     /// The scenario in `text` under this policy.
     ///
     /// # Errors
-    /// The text is no TOML.
+    /// If the text is no TOML.
     pub fn apply(&self, text: &str) -> Result<String, PolicyError> {
         self.of_tables(text.parse().map_err(|error: toml::de::Error| PolicyError(error.to_string()))?)
     }
 
-    /// The scenario in `text` under this policy, and those of `sets` that are still to be set in it. Events are set before, by the
-    /// numbers that they have in the file: a policy without a box drops some, one with a box may add one.
+    /// The scenario in `text` under this policy, and the remaining `sets`, to be applied to the result. Events are set first, by
+    /// their indices in the file, since a policy without a box drops some, and one with a box may add one.
     ///
     /// # Errors
-    /// The text is no TOML, or has no such event.
+    /// If the text is no TOML, or has no such event.
     pub fn apply_with(&self, file: &str, text: &str, sets: &Settings) -> Result<(String, Settings), PolicyError> {
         let (of_events, others): (Settings, Settings) =
             sets.iter().cloned().partition(|(key, _)| key.starts_with("event."));
@@ -253,7 +253,7 @@ impl Policy {
         toml::to_string(&scenario).map_err(|error| PolicyError(format!("policy {}: {error}", self.name)))
     }
 
-    /// What happens to the box: it manages from some time on, or never.
+    /// Adapts the events of the box: it manages from some time on, or never.
     fn switch_the_box(&self, scenario: &mut Table) {
         let does = |event: &Value, what: &[&str]| {
             event.get("do").and_then(Value::as_str).is_some_and(|word| what.contains(&word))
@@ -272,8 +272,8 @@ impl Policy {
     }
 }
 
-/// Fits the levels of a policy to the site's `[manager]`: its own levels stay, and its classes and kinds of traffic have a
-/// level where they have one by default.
+/// Fits the levels of a policy to the site's `[manager]`: its own levels stay, and a level is added for the site's classes
+/// and kinds of traffic if they have one by default.
 fn fit_levels(own: &mut Table, site: &Table) {
     if site.contains_key("levels") {
         own.remove("levels");
@@ -289,7 +289,7 @@ fn fit_levels(own: &mut Table, site: &Table) {
     }
 }
 
-/// Sets in `into` what `from` says, table by table.
+/// Sets in `into` the values of `from`, table by table.
 fn merge(into: &mut Table, from: &Table) {
     for (key, value) in from {
         match (into.get_mut(key), value) {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mechanism_is_the_policys_and_the_site_the_scenarios() {
+    fn a_policy_replaces_the_mechanism_and_keeps_the_site() {
         let text = applied(&Policy::named("evenair").unwrap(), TEXT);
         assert!(
             text.contains("[telemetry]\nrates = false")
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_box_inserts_it() {
+    fn a_policy_with_a_box_inserts_it() {
         let without = TEXT.replace("[[event]]\nat = \"3 s\"\ndo = \"insert\"\n", "");
         let scenario = under(&Policy::named("adwiser").unwrap(), &without);
         assert_eq!(scenario.events.len(), 1);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_is_wrong_at_the_command_line() {
+    fn errors_of_settings_are_reported_at_the_command_line() {
         let policy = Policy::named("fifo").unwrap();
         let error = Scenario::parse_with(&applied(&policy, TEXT), "x.toml", &[("manager.queu_limit", "3")]);
         let error = policy.at_its_places(error.unwrap_err(), "x.toml").to_string();
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_reported_at_its_line_of_the_policys_file() {
+    fn errors_are_reported_at_their_line_of_the_policys_file() {
         let text =
             "# mine\n[radio]\nap_buffer = \"9 parrots\"\n\n[manager]\naqm_target = \"5 ms\"\nlatency_traget = 3\n";
         let own = Policy::written("dir/mine.toml", text).unwrap();
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_of_ones_own() {
+    fn a_custom_policy() {
         let own = Policy::written("mine", "[manager.controller]\nkind = \"none\"\n").unwrap();
         assert!(applied(&own, TEXT).contains("kind = \"none\""));
         let error = |text| Policy::written("mine", text).unwrap_err().to_string();

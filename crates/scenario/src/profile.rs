@@ -1,7 +1,7 @@
 //! Deviations from the standard of simulators that produced published results, as profiles with the simulators' names.
 //!
-//! A profile sets the keys that a file leaves out; each key of the file overrides it. `standard` has no deviations and no
-//! capture, which the standard does not define.
+//! A profile sets the defaults of keys; keys in the file override it. `standard` has no deviations and no capture, which
+//! the standard does not define.
 //!
 //! | | after a collision | capture | attempts with RTS | largest threshold of AARF | medium before an own ACK | basic rates |
 //! |---|---|---|---|---|---|---|
@@ -14,19 +14,19 @@
 //! ([`evenair_medium::Aggregation::ns3`]) and its EDCA parameters.
 //!
 //! Sources:
-//! - ns-2: `mac/mac-802_11.cc` (2.35). A frame that comes while another is received is ignored where that one is stronger
-//!   by `CPThresh_`, by default 10 dB, else both are lost; two signals at a time are compared (`recv`). A bystander of a
-//!   collision sets its NAV for EIFS and waits DIFS after it (`recv_timer`, `navHandler`); a sender draws its back-off when
-//!   the time of an ACK is over, and counts at once (`RetransmitDATA`). Not taken over: it draws from one slot less than
-//!   its contention window. Where stations are hidden from each other, senders wait as in the standard. `ns-default.tcl` sets
+//! - ns-2: `mac/mac-802_11.cc` (2.35). A frame that arrives while another is received is ignored if that one is stronger by
+//!   `CPThresh_`, by default 10 dB, else both are lost; two signals at a time are compared (`recv`). After a collision other
+//!   nodes set their NAV for EIFS and wait DIFS after it (`recv_timer`, `navHandler`); a sender draws its back-off when the
+//!   time of an ACK is over, and counts at once (`RetransmitDATA`). Not implemented: it draws from one slot less than its
+//!   contention window. If stations are hidden from each other, senders wait as in the standard. `ns-default.tcl` sets
 //!   `Mac/802_11 basicRate_ 1Mb`, the rate of all control frames.
-//! - ns-3: `threshold-preamble-detection-model` is on by default and locks on to no preamble below 4 dB of SINR, so that
-//!   bystanders of a collision sense energy only and resume after DIFS; `simple-frame-capture-model` has a margin of 5 dB,
+//! - ns-3: `threshold-preamble-detection-model` is on by default and detects no preamble below 4 dB of SINR, so that after
+//!   a collision other nodes sense energy only and resume after DIFS; `simple-frame-capture-model` has a margin of 5 dB,
 //!   and interference adds up (`interference-helper`); the documentation of `WifiRemoteStationManager` gives 7 attempts for
-//!   long frames too, that of `AarfWifiManager` a threshold of up to 60.
-//!   `ChannelAccessManager::NeedBackoffUponAccess` looks whether the medium is busy at this very moment, which between a
-//!   frame and the own ACK it is not: a reply that is ready at once, such as a TCP acknowledgment of a station that has
-//!   nothing else to send, needs no back-off. Taken over where all hear all.
+//!   long frames, too, that of `AarfWifiManager` a threshold of up to 60. `ChannelAccessManager::NeedBackoffUponAccess`
+//!   checks whether the medium is busy at this very moment, which is not so between a frame and the node's own ACK: a reply
+//!   that is ready at once, such as a TCP acknowledgment of a station that has nothing else to send, needs no back-off.
+//!   Implemented if all nodes hear each other.
 //! - QualNet and its predecessor GloMoSim: a frame is received where its signal exceeds noise and the sum of interference
 //!   by 10 dB (M. Takai, J. Martin, R. Bagrodia, "Effects of wireless physical layer modeling in mobile ad hoc networks",
 //!   MobiHoc 2001; `RADIO-RX-SNR-THRESHOLD` of GloMoSim's default configuration).
@@ -37,17 +37,17 @@ use evenair_units::Db;
 /// A named bundle of deviations from the standard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// None.
+    /// No deviations.
     Standard,
-    /// Those of ns-2.
+    /// Deviations of ns-2.
     Ns2,
-    /// Those of ns-3.
+    /// Deviations of ns-3.
     Ns3,
-    /// Those of QualNet.
+    /// Deviations of QualNet.
     QualNet,
 }
 
-/// What a profile sets.
+/// Settings of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Quirks {
     pub profile: Profile,

@@ -16,8 +16,8 @@ A heading with double brackets, `[[list]]`, is a list of tables. "Only with" nam
 effect; with others it is refused.
 "#;
 
-/// The schema of scenario files: keys, kinds of values, units, and descriptions. What only the checks know (names that
-/// must exist, instants inside the run) is not in it.
+/// The schema of scenario files: keys, kinds of values, units, and descriptions. Conditions of the checks (names that must
+/// exist, instants inside the run) are not in it.
 pub fn schema() -> Value {
     schema_of::<ScenarioRaw>("Evenair scenario")
 }

@@ -15,21 +15,21 @@ use evenair_reader::{self as reader, ConfigError, OrDefault, Problems, Written};
 use crate::Scenario;
 use crate::raw::{ScenarioRaw, SweepRaw};
 
-/// No key has more values than this.
+/// Maximum number of values of a key.
 pub const MOST_VALUES: usize = 10_000;
-/// No experiment has more points than this.
+/// Maximum number of points of an experiment.
 pub const MOST_POINTS: usize = 100_000;
 
-/// With more points than this, those are checked that differ from the first one in one entry, or in such as advance
-/// together.
+/// Maximum number of points that are all checked; with more, only those are checked that differ from the first one in one
+/// entry, or in entries that advance together.
 const ALL_CHECKED: usize = 500;
-/// After so many problems no further points are looked at: they usually have one cause.
+/// Maximum number of errors after which no further points are checked: they usually have one cause.
 const PROBLEMS: usize = 20;
 
-/// What would have been right where values cannot be read.
+/// Expected values in an error message.
 const ALLOWED: &str = "values such as \"2, 5, 10\", \"2..20 step 2\" or \"1 Mb/s..7 Mb/s step 0.5 Mb/s\"";
 
-/// A key and the values that it takes, one after the other.
+/// A key and the values that it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// The key, as [`Scenario::load_with`] takes it: `radio.ap_buffer`, `station.sta.count`.
@@ -60,17 +60,17 @@ impl Axis {
 }
 
 impl Scenario {
-    /// Every point of the experiment: the settings of each, the last axis changing fastest. One point without settings
-    /// where nothing varies.
+    /// Settings of every point of the experiment, the last axis changing fastest. One point without settings if nothing
+    /// varies.
     ///
     /// # Errors
-    /// The axes do not fit together, in words.
+    /// If the axes do not fit together.
     pub fn points(axes: &[Axis]) -> Result<Vec<Settings>, String> {
         points(axes)
     }
 
-    /// As [`Scenario::load_with`], and checks the points of the file's own `[[sweep]]` too. What is wrong at a point is reported
-    /// at the entry that brings it about.
+    /// As [`Scenario::load_with`], and also checks the points of the file's own `[[sweep]]`. Errors of a point are reported at
+    /// the entry that causes them.
     ///
     /// # Errors
     /// As [`Scenario::load_with`], of the file or of a point.
@@ -113,7 +113,7 @@ fn check_points(text: &str, file: &str, sets: &[(&str, &str)]) -> Result<(), Con
     document.verdict(problems)
 }
 
-/// The points that are checked; none where nothing varies.
+/// The points to check; none if nothing varies.
 fn few(points: Vec<Settings>, axes: &[Axis]) -> Vec<Settings> {
     if axes.is_empty() {
         return Vec::new();
@@ -188,7 +188,7 @@ fn values(written: &Written<String>, problems: &mut Problems) -> Option<Vec<Stri
     values_of(&text).map_err(|what| problems.add(written.span(), what, ALLOWED)).ok()
 }
 
-/// The values of a text.
+/// Parses a list of values and ranges.
 fn values_of(text: &str) -> Result<Vec<String>, String> {
     let mut values = Vec::new();
     for item in split(text)? {
@@ -248,7 +248,7 @@ impl Quantity {
         Ok(Self { digits, places: fraction.len() as u32, unit: unit.to_owned() })
     }
 
-    /// With as many places as is asked for, which are not fewer than it has.
+    /// The digits with `places` decimal places, at least as many as it has.
     fn at(&self, places: u32) -> i128 {
         self.digits * 10_i128.pow(places - self.places)
     }
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_and_no_range_is_reported() {
+    fn invalid_lists_and_ranges_are_reported() {
         for bad in [
             "",
             "a",
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_in_a_file_is_reported_with_its_place() {
+    fn errors_in_a_file_are_reported_with_their_position() {
         let base = r#"version = 1
 name = "x"
 duration = "1 s"
@@ -361,7 +361,7 @@ ping = [{ name = "c", stations = ["a"], server = "b" }]
     }
 
     #[test]
-    fn what_is_wrong_at_a_point_is_reported_at_its_entry() {
+    fn errors_of_a_point_are_reported_at_its_entry() {
         let file = |sweeps: &str| {
             format!(
                 "version = 1\nname = \"x\"\nduration = \"1 s\"\nradio.standard = \"802.11b\"\n\

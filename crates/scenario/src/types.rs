@@ -34,37 +34,37 @@ pub struct Scenario {
     pub duration: Span,
     /// The wireless side: PHY profile, MAC limits, buffers.
     pub radio: Radio,
-    /// Access points, in the order of the file; where it names none, the one that there is.
+    /// Access points, in the order of the file; if it names none, the only one.
     pub access_points: Vec<AccessPoint>,
-    /// Networks of others on their channels.
+    /// Overlapping BSS on their channels.
     pub neighbours: Vec<Neighbour>,
-    /// Between the access points and the LAN's hosts.
+    /// Link between the access points and the LAN's hosts.
     pub lan: LinkSpec,
-    /// Between the LAN's router and the hosts on the Internet; present whenever a host is there.
+    /// Link between the LAN's router and the hosts on the Internet; present if there are such hosts.
     pub wan: Option<WanSpec>,
     /// Stations and servers, in the order of the file, groups expanded.
     pub hosts: Vec<Host>,
     /// Applications, groups expanded: one entry per station and repetition.
     pub apps: Vec<App>,
-    /// What is odd about the scenario's files, and does not keep a run from starting: captures that end within a packet.
+    /// Oddities of the scenario's files that do not prevent a run: captures that end within a packet.
     pub warnings: Vec<String>,
-    /// The box's settings, checked against the radio once.
+    /// The box's configuration, checked against the radio.
     pub manager: ManagerSpec,
     /// Telemetry of the box during a run.
     pub telemetry: Telemetry,
-    /// What happens when, in order of time.
+    /// Events, in order of time.
     pub events: Vec<Event>,
-    /// What is measured.
+    /// Intervals, phases and warm-up.
     pub measure: Measure,
     /// Settings of every host's TCP.
     pub tcp: TcpSpec,
-    /// Numbers and findings that others published for this set-up.
+    /// Published numbers and findings for this set-up.
     pub published: Vec<Published>,
-    /// What an experiment of many runs varies, see [`Scenario::points`].
+    /// Keys varied by an experiment of many runs, see [`Scenario::points`].
     pub sweep: Vec<Axis>,
-    /// What of the file lies beyond the end of a run that `--set duration=...` makes shorter: a line for each kind, with names.
+    /// Parts of the file beyond the end of a run that `--set duration=...` makes shorter: a line for each kind, with names.
     pub left_out: Vec<String>,
-    /// The text that it was read from.
+    /// The text from which it was read.
     pub source: Source,
 }
 
@@ -75,15 +75,15 @@ pub struct Telemetry {
     pub stations: bool,
     /// The stations' PHY rates and each change of them.
     pub rates: bool,
-    /// How long after a station has come to an access point its association is reported; `None`: it is not.
+    /// Delay of the report after a station has associated; `None`: no reports.
     pub associations: Option<Span>,
-    /// How strongly stations are received.
+    /// Signal strengths of stations.
     pub signal: bool,
-    /// How many packets the access point has lost.
+    /// Packets lost by the access point.
     pub ap_losses: bool,
 }
 
-/// What a scenario was read from: enough to make the same run again.
+/// Source of a scenario: enough to repeat the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
     /// The file's name, as it was given.
@@ -99,17 +99,17 @@ pub struct Source {
 pub struct Radio {
     /// Standard, preamble and basic rates.
     pub phy: Phy,
-    /// The same, with the RTS threshold, as it was written: to be handed to a box with a configuration of its own.
+    /// The same as written, with the RTS threshold: for the configuration of a box.
     pub phy_spec: PhySpec,
-    /// A packet (IP level) larger than this is preceded by RTS/CTS; never where absent.
+    /// A packet larger than this (IP level) is preceded by RTS/CTS; never if absent.
     pub rts_threshold: Option<Bytes>,
-    /// Preamble of the CTS to itself that a sender puts in front of each frame (802.11g), where it does.
+    /// Preamble of the CTS-to-self that precedes each frame (802.11g); absent without protection.
     pub protection: Option<Preamble>,
     /// Attempts of a frame sent without RTS.
     pub short_retry_limit: u32,
     /// Attempts of a frame sent with RTS.
     pub long_retry_limit: u32,
-    /// What is waited after a collision.
+    /// Inter-frame space after a collision.
     pub after_collision: AfterCollision,
     /// Replies that are ready at once need no back-off (ns-3).
     pub idle_before_ack: bool,
@@ -119,42 +119,42 @@ pub struct Radio {
     pub station_buffer: Limit,
     /// The access point's queue in front of its MAC, which has its buffer's size; `None`: the buffer is the MAC's own.
     pub ap_queue: Option<evenair_ap::QueueSpec>,
-    /// The same at each station.
+    /// The stations' queue in front of their MAC.
     pub station_queue: Option<evenair_ap::QueueSpec>,
-    /// The access categories' parameters; with DCF none.
+    /// Parameters of the access categories; absent with DCF.
     pub edca: Option<Edca>,
-    /// Where the access point's back-off is drawn from, and the stations'.
+    /// Back-off of the access point, and of the stations.
     pub back_off: (BackOff, BackOff),
-    /// What Idle Sense aims at, where nodes have it.
+    /// Configuration of Idle Sense, for nodes that use it.
     pub idle_sense: IdleSenseConfig,
-    /// Pairs of stations that do not hear each other, each once, by their numbers among the stations, the lower one first.
+    /// Pairs of stations that do not hear each other, each once, by index, the lower one first.
     pub hidden: Vec<(usize, usize)>,
-    /// What is received of what is sent.
+    /// Reception of frames: errors, capture, path loss.
     pub reception: Reception,
     /// Rate control of the senders.
     pub rate_control: RateControl,
-    /// Where stations are that have no place of their own; `None`: places do not matter, or each has its own.
+    /// Layout of stations without their own position; `None`: positions do not matter, or each station has its own.
     pub layout: Option<Layout>,
     /// Position of the access point.
     pub ap_position: Position,
-    /// What the access point sends with, and stations without a power of their own.
+    /// Transmit power of the access point, and default of the stations.
     pub tx_power: Dbm,
-    /// Stations that reach each other with less than this do not hear each other.
+    /// Stations that receive each other below this do not hear each other.
     pub carrier_sense: Dbm,
-    /// The access points' beacons, where there are any.
+    /// The access points' beacons, if any.
     pub beacons: Option<Beacons>,
-    /// How nodes aggregate, with 802.11n and later.
+    /// Aggregation of nodes, with 802.11n and later.
     pub aggregation: Option<Aggregation>,
 }
 
-/// A network of others on a channel.
+/// An overlapping BSS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// Unique in the scenario.
     pub name: String,
-    /// Number of the contention domain that it disturbs.
+    /// Index of the contention domain that it disturbs.
     pub domain: usize,
-    /// What it sends.
+    /// Its traffic.
     pub sends: Obss,
 }
 
@@ -163,15 +163,15 @@ pub struct Neighbour {
 pub struct AccessPoint {
     /// Unique among access points and hosts; "ap" where the file names none.
     pub name: String,
-    /// Its radio's channel; `None` where the file names no access points.
+    /// Its radio's channel; `None` if the file names no access points.
     pub channel: Option<u32>,
-    /// Number of its contention domain, which it shares with those that it hears: from zero on in the order of the file.
+    /// Index of its contention domain, which it shares with access points that it hears: from zero on in the order of the file.
     pub domain: usize,
-    /// What results call that domain.
+    /// Name of that domain in results.
     pub domain_name: String,
-    /// Where it is.
+    /// Position of the access point.
     pub position: Position,
-    /// Its stations' frames cross the box in this VLAN.
+    /// VLAN of its stations' frames at the box.
     pub vlan: Option<u16>,
     /// The wired path between it and the box.
     pub path: PathSpec,
@@ -191,13 +191,13 @@ pub struct PathSpec {
 pub struct DelaySpec {
     /// One-way delay.
     pub delay: Span,
-    /// What each packet waits besides: uniform from zero to this, in order.
+    /// Additional random delay of each packet: uniform from zero to this, without reordering.
     pub jitter: Span,
-    /// Packets are handed over at multiples of this; zero: as each arrives.
+    /// Packets are delivered at multiples of this; zero: on arrival.
     pub batch: Span,
 }
 
-/// The access categories' parameters. Each category has a buffer of its own.
+/// Parameters of the access categories, each of which has its own buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edca {
     /// At stations.
@@ -209,7 +209,7 @@ pub struct Edca {
 /// One direction of a wired link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
-    /// Bit rate; unlimited where absent.
+    /// Bit rate; unlimited if absent.
     pub rate: Option<BitRate>,
     /// One-way delay.
     pub delay: Span,
@@ -217,7 +217,7 @@ pub struct LinkSpec {
     pub buffer: Limit,
 }
 
-/// The Internet link, each direction on its own.
+/// The Internet link, with separate directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WanSpec {
     /// From the Internet toward the LAN.
@@ -233,9 +233,9 @@ pub struct Host {
     pub name: String,
     /// Where it is attached.
     pub place: Place,
-    /// One-way delay of what it sends before that comes to the Internet link: how much farther away it is.
+    /// One-way delay of its packets before the Internet link: its additional distance.
     pub delay: Span,
-    /// What each packet that it sends toward the Internet link waits besides: uniform from zero to this, in order.
+    /// Additional random delay of each packet that it sends toward the Internet link: uniform from zero to this, without reordering.
     pub jitter: Span,
 }
 
@@ -250,7 +250,7 @@ pub enum Place {
         weight: u32,
         /// Its class in the manager's policy.
         class: Option<ClassId>,
-        /// The number of the access point that it is at, until an event moves it.
+        /// Index of its access point, until an event moves it.
         access_point: usize,
         /// How it and the access point receive each other.
         link: Link,
@@ -264,15 +264,15 @@ pub enum Place {
 /// How a station and the access point receive each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Probability per 10^9 that a DATA frame between the two is lost, beside other losses.
+    /// Probability per 10^9 that a DATA frame between the two is lost, in addition to other losses.
     pub loss_per_billion: u32,
     /// Signal-to-noise ratio in both directions, overriding the positions.
     pub snr: Option<Db>,
-    /// The station's place, where it does not follow from the layout.
+    /// The station's position; `None`: it follows from the layout.
     pub position: Option<Position>,
-    /// What the station sends with, where it is not the usual.
+    /// The station's transmit power; `None`: the default.
     pub tx_power: Option<Dbm>,
-    /// How the station saves power, where it does.
+    /// The station's power save, if any.
     pub power_save: Option<PowerSave>,
     /// The time that each packet of the station waits before it enters its MAC.
     pub answers_late: Span,
@@ -285,56 +285,56 @@ impl Place {
     }
 }
 
-/// One application: one station talking to one server.
+/// One application between a station and a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct App {
     /// Unique in the scenario.
     pub name: String,
-    /// Name of its entry in the file, of which there may be several applications: one for each station, and one for each
-    /// direction of a call.
+    /// Name of its entry in the file, which may have several applications: one for each station, and one for each direction
+    /// of a call.
     pub entry: String,
-    /// What its random streams are named by: its entry in the file and its station, so that what it draws does not depend on
-    /// what others there are.
+    /// Name of its random streams: its entry in the file and its station, so that its draws do not depend on other
+    /// applications.
     pub streams: String,
     /// Index in [`Scenario::hosts`] of the station.
     pub station: usize,
     /// Index in [`Scenario::hosts`] of the server.
     pub peer: usize,
-    /// Which way the data flow.
+    /// Direction of the data.
     pub direction: Direction,
-    /// What it does.
+    /// Kind of application.
     pub kind: AppKind,
     /// When it starts.
     pub start: Span,
-    /// When it stops; at the end of the run where absent.
+    /// When it stops; at the end of the run if absent.
     pub stop: Option<Span>,
-    /// Which IP it uses.
+    /// IP version.
     pub ip: IpVersion,
-    /// Differentiated services code point of its packets, both ways.
+    /// DSCP of its packets, in both directions.
     pub dscp: u8,
-    /// Its packets go to a group, to which the station listens.
+    /// Its packets go to a multicast group that the station has joined.
     pub group: bool,
 }
 
 impl App {
-    /// A separate program makes it, whose received packets are unknown here.
+    /// Whether a separate program runs it, whose received packets are unknown here.
     pub fn is_foreign_program(&self) -> bool {
         self.is_telephone() || matches!(self.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
     }
 
-    /// One direction of a call that a telephone program makes.
+    /// Whether it is one direction of a call by a telephone program.
     pub fn is_telephone(&self) -> bool {
         matches!(&self.kind, AppKind::Voip(spec) if spec.tool != CallTool::Builtin)
     }
 
-    /// The group that its packets go to, where they do: one for each station, of those that stay on a site (RFC 2365, 6.1).
+    /// The multicast group of its packets, if any: one per station, of site-local scope (RFC 2365, 6.1).
     pub fn group_address(&self) -> Option<Ipv4Addr> {
         let [high, low] = (self.station as u16).to_be_bytes();
         self.group.then_some(Ipv4Addr::new(239, 255, high, low))
     }
 }
 
-/// Which IP an application uses.
+/// IP version of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpVersion {
     /// IPv4.
@@ -343,16 +343,16 @@ pub enum IpVersion {
     V6,
 }
 
-/// What an application does.
+/// Kind of application.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AppKind {
     /// One TCP transfer, as fast as TCP can.
     Bulk {
-        /// Which program makes it.
+        /// Program of the transfer.
         tool: Tool,
         /// TCP congestion control of the sender, where it differs from [`TcpSpec::congestion_control`].
         congestion_control: Option<String>,
-        /// How much to send; without end where absent.
+        /// Bytes to send; endless if absent.
         bytes: Option<Bytes>,
     },
     /// Datagrams.
@@ -363,11 +363,11 @@ pub enum AppKind {
     Flows(FlowSpec),
     /// One TCP transfer of random size after another.
     OnOff(OnOffSpec),
-    /// A reader of web pages: a main object, then further objects over parallel connections, then a pause.
+    /// A web client: a main object, then further objects over parallel connections, then a pause.
     Web {
-        /// Fewest and most further objects of a page, uniform between.
+        /// Minimum and maximum number of further objects of a page, uniform between.
         objects: (u32, u32),
-        /// Bytes of an object.
+        /// Size of an object in bytes.
         size: Distribution,
         /// Pause between the end of a page and the next request.
         think: Span,
@@ -380,7 +380,7 @@ pub enum AppKind {
 }
 
 impl Scenario {
-    /// The other direction of a call: what is called NAME-down3 of NAME-up3.
+    /// The other direction of a call: NAME-down3 for NAME-up3.
     pub fn answer_to(&self, up: &App) -> Option<usize> {
         let (name, number) = up.name.rsplit_once("-up")?;
         let down = format!("{name}-down{number}");
@@ -400,22 +400,22 @@ impl AppKind {
     }
 }
 
-/// Which program makes a bulk transfer.
+/// Program of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// The engine's own sender and sink.
     Builtin,
     /// iperf3, which must be installed (testbed only).
     Iperf3,
-    /// QUIC, which the box sees as datagrams: quinn between real hosts; in the simulator its TCP, with nothing seen of what
-    /// that says in its header.
+    /// QUIC, which the box sees as datagrams: quinn between real hosts; in the simulator its TCP, whose headers the box
+    /// cannot read.
     Quic,
 }
 
 /// Settings of every host's TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpSpec {
-    /// As the kernel names it ("cubic", "reno").
+    /// Congestion control by its kernel name ("cubic", "reno").
     pub congestion_control: String,
     /// Largest receive buffer.
     pub rmem_max: Bytes,
@@ -431,117 +431,117 @@ pub struct TcpSpec {
     pub ecn: bool,
     /// Largest segment, TCP options included.
     pub mss: Bytes,
-    /// Largest window that a receiver advertises, where something else than its buffer bounds it.
+    /// Largest window that a receiver advertises, if it is not limited by its buffer alone.
     pub window: Option<Bytes>,
-    /// Segments that a connection starts with, RFC 6928.
+    /// Initial window in segments, RFC 6928.
     pub initial_window: u32,
-    /// Every second segment is acknowledged, or after a wait; otherwise each one at once.
+    /// Every second segment is acknowledged, or after a delay; otherwise each one at once.
     pub delayed_ack: bool,
-    /// Shortest retransmission timeout.
+    /// Minimum retransmission timeout.
     pub min_rto: Span,
-    /// Whose TCP it is.
+    /// The TCP stack.
     pub stack: Stack,
     /// Repair of losses without SACK.
     pub fast_recovery: FastRecovery,
 }
 
-/// Whose TCP the hosts have.
+/// The TCP stack of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stack {
-    /// Linux: windows grow by bytes acknowledged, the first segments are acknowledged one by one, the timeout's lower
-    /// bound counts above the round-trip time, SACK recovery is proportional (RFC 6937), CUBIC has HyStart++.
+    /// Linux: windows grow by bytes acknowledged, the first segments are acknowledged one by one, the timeout's lower bound
+    /// applies above the round-trip time, SACK recovery is proportional (RFC 6937), CUBIC has HyStart++.
     Linux,
-    /// The RFCs' text, as most simulators have it: windows grow by ACKs (RFC 5681), the timeout itself is bounded
-    /// (RFC 6298), SACK recovery is RFC 6675, and no window falls back after idle time.
+    /// As in the RFCs and most simulators: windows grow by ACKs (RFC 5681), the timeout itself is bounded (RFC 6298), SACK
+    /// recovery is RFC 6675, and no window falls back after idle time.
     Textbook,
-    /// ns-3 3.44, with its deviations from the RFCs: the TCP of the comparisons with it. Its defaults are its own.
+    /// ns-3 3.44 with its deviations from the RFCs, for comparisons with it. It has its own defaults.
     Ns3,
 }
 
 /// Repair of losses without SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastRecovery {
-    /// RFC 6582: fast recovery lasts until all data sent before it are acknowledged.
+    /// RFC 6582: fast recovery ends when all data sent before it is acknowledged.
     NewReno,
-    /// RFC 5681 without RFC 6582: it ends with the first new acknowledgment.
+    /// RFC 5681 without RFC 6582: fast recovery ends with the first new acknowledgment.
     Reno,
 }
 
-/// Something that happens in a run.
+/// An event of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When.
+    /// Time of the event, since the start of the run.
     pub at: Span,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
 /// What an event does. Hosts are indices in [`Scenario::hosts`] and are stations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The box starts to manage.
+    /// The box begins to manage.
     Insert,
-    /// The box drains and lets everything pass.
+    /// The box drains and is bypassed.
     Bypass,
     /// A station associates. A station whose first event is a join is absent until then.
     Join(usize),
-    /// A station goes.
+    /// A station leaves.
     Leave(usize),
     /// A station's PHY rate changes.
     Rate(usize, PhyRate),
-    /// A station goes to another access point.
+    /// A station roams to another access point.
     Roam {
-        /// Which.
+        /// The station.
         station: usize,
-        /// The number of the access point that it comes to.
+        /// Index of its new access point.
         access_point: usize,
-        /// How long it is not associated.
+        /// Time for which it is not associated.
         gap: Span,
     },
 }
 
-/// What is measured.
+/// Parameters of the measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measure {
     /// Length of an interval of the time series.
     pub interval: Span,
-    /// Named stretches of the run over which results are averaged, in order of time.
+    /// Named intervals of the run over which results are averaged, in order of time.
     pub phases: Vec<Phase>,
-    /// What is left out at the start.
+    /// Omitted start of the run.
     pub warm_up: WarmUp,
 }
 
-/// What of a run's start is left out of averages.
+/// Start of a run that averages omit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// Everything before this instant; the phases have been cut already.
+    /// Everything before this instant; the phases are already cut.
     Until(Span),
-    /// The initial transient of each phase, as far as one is found.
+    /// The initial transient of each phase, if one is detected.
     Auto,
 }
 
-/// Something that others published for this set-up, to set beside the result.
+/// A number or finding published for this set-up, to compare with the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Which result it compares to.
+    /// The result to compare with.
     pub what: Quantity,
-    /// In which phase; the finding speaks of the run as a whole where absent.
+    /// The phase; if absent the finding is about the whole run.
     pub phase: Option<String>,
-    /// The number, where one was published.
+    /// The number, if one was published.
     pub value: Option<f64>,
-    /// Unit of the number; empty where it has none.
+    /// Unit of the number; empty if it has none.
     pub unit: String,
     /// Source, and the finding in words.
     pub note: String,
-    /// Unique in the scenario; what is judged has one.
+    /// Identifier, unique in the scenario; only values with one are compared.
     #[serde(default)]
     pub id: Option<String>,
-    /// Its variant of the scenario; the file as it is if absent.
+    /// Variant of the scenario; the file as it is if absent.
     #[serde(default)]
     pub at: Option<String>,
 }
 
-/// A result that published values can be set beside.
+/// A result that published values can be compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -559,9 +559,9 @@ pub enum Quantity {
     App(String),
     /// IP-level rate of all applications of one station, Mb/s.
     Station(String),
-    /// Any measure by its name (see [`crate::measures`]), which may leave out its phase.
+    /// Any measure by its name (see [`crate::measures`]), which may omit the phase.
     Measure(String),
-    /// A number of a kind of its own, which its words and its id define.
+    /// Another number, defined by its note and its id.
     Figure,
     /// A finding in words only.
     Finding,

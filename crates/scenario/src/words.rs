@@ -203,7 +203,7 @@ impl FromWritten for CaptureThreshold {
     }
 }
 
-/// The words for quantities that are no measure's name.
+/// The words for quantities that are no measures.
 const WHAT: &[(&str, What)] = &[
     ("total", What::Total),
     ("up", What::Up),

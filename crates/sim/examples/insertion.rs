@@ -1,4 +1,4 @@
-//! What an insertion under load does, second by second: transfers have run for 20 s behind a bloated access point when the box is
+//! Effect of an insertion under load, second by second: transfers have run for 20 s behind a bloated access point when the box is
 //! inserted.
 //!
 //! `cargo run --release -p evenair-sim --example insertion [part of a name] [seed]`
@@ -10,7 +10,7 @@ use evenair_scenario::Scenario;
 use evenair_sim::run;
 use evenair_workload::Direction;
 
-/// When the box is inserted, and how many seconds after that are shown.
+/// Time of the insertion, and number of seconds shown after it.
 const AT: u32 = 20;
 const SHOWN: u32 = 14;
 

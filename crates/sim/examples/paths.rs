@@ -1,7 +1,7 @@
-//! A controller on many paths: what is carried and how long packets wait in the access point, beside the same network without the box.
+//! A controller on many paths: throughput and time in the access point, compared with the same network without the box.
 //!
-//! Where stations differ in their rates (`mixed`), which nobody reports to the box, there is also what is carried and how equal the
-//! stations' airtimes are from 5 to 20 s after the insertion and from then on, beside the same with reported rates.
+//! If stations differ in their rates (`mixed`), which are unreported, also throughput and fairness of the stations' airtimes from 5
+//! to 20 s after the insertion and later, compared with reported rates.
 //!
 //! `cargo run --release -p evenair-sim --example paths [part of a name] [seeds] [controller]`
 
@@ -133,7 +133,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Five downloads and five uploads at 11 Mb/s, with what could be taken for a queue or hide one.
+/// Five downloads and five uploads at 11 Mb/s, with disturbances that could be taken for a queue or hide one.
 fn slow_networks() -> Vec<Case> {
     let radio = "[radio]\nstandard = \"802.11b\"\npreamble = \"short\"\nbasic_rates = [\"1 Mb/s\", \"2 Mb/s\"]\n\
                  rts_threshold = \"500 bytes\"\nap_buffer = \"150 kB\"\n";
@@ -184,7 +184,7 @@ fn mixed_cases(radio: &str, both: &str) -> Vec<Case> {
     cases
 }
 
-/// The totals over those of the run with reported rates, and the equality of airtimes in both.
+/// Throughput relative to that with reported rates, and fairness of airtimes in both runs.
 fn beside_reported(case: &Case, seed: u32, with: &RunResult) -> Result<String, Box<dyn Error + Send + Sync>> {
     let text = case.text.replacen("stations = false\nrates = false", "stations = true\nrates = true", 1);
     let reported = simulate(&Case { name: case.name.clone(), text }, seed, true)?;

@@ -1,12 +1,12 @@
-//! What a transmitted frame costs as stations become more: uploads of datagrams that load an 802.11g medium to three
-//! quarters with few stations, and TCP downloads to all. It is to grow no faster than the logarithm of their number;
-//! otherwise the program exits with 1. A frame is transmitted whenever it is sent, also where it collides and is sent
-//! again: contention costs what it costs on the air, and is not held against the program.
+//! Cost of a transmitted frame as the number of stations grows: datagram uploads that load an 802.11g medium to three
+//! quarters with few stations, and TCP downloads to all. It must grow no faster than the logarithm of their number;
+//! otherwise the program exits with 1. Every transmission counts as a frame, also a collided or repeated one: contention is
+//! a property of the medium, not a cost of the program.
 //!
 //! `cargo run --release -p evenair-sim --example scaling`
 //!
-//! With arguments it makes one run and judges nothing, for a profiler: `scaling datagrams|downloads STATIONS SECONDS`. It
-//! does so itself for what a station takes of memory, each time in a process of its own.
+//! With arguments it makes one run without a check, for a profiler: `scaling datagrams|downloads STATIONS SECONDS`. It
+//! calls itself in this way to measure memory per station, each time in a separate process.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -17,9 +17,9 @@ use evenair_sim::{SimOptions, run_with, tcp};
 
 /// IP-level size of the packets.
 const PACKET_BYTES: u32 = 1_000;
-/// Stations.
+/// Numbers of stations.
 const COUNTS: [u32; 4] = [10, 100, 1_000, 2_000];
-/// How often each is measured.
+/// Number of measurements of each.
 const TIMES: usize = 9;
 
 fn scenario(stations: u32, seconds: u32, traffic: &str) -> Result<Scenario, Box<dyn Error>> {
@@ -60,17 +60,17 @@ fn downloads(_: u32) -> String {
         .into()
 }
 
-/// Time that this thread has run so far; Linux tells it in nanoseconds.
+/// CPU time of this thread so far, which Linux reports in nanoseconds.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let run_ns: f64 = schedstat.split(' ').next().unwrap_or_default().parse()?;
     Ok(run_ns / 1e9)
 }
 
-/// What a run costs and brings.
+/// Cost and results of a run.
 struct Cost {
     cpu_s: f64,
-    /// Sent, collided ones included.
+    /// Transmissions, collided ones included.
     frames: u64,
     /// IP-level megabits that crossed the air.
     megabits: f64,
@@ -94,18 +94,18 @@ fn cost(scenario: &Scenario) -> Result<Cost, Box<dyn Error>> {
     Ok(Cost { cpu_s, frames, megabits, resident: resident? })
 }
 
-/// Nanoseconds for a frame, and Mb/s at IP level.
+/// Nanoseconds per frame, and Mb/s at IP level.
 fn a_frame(stations: u32, traffic: &str) -> Result<(f64, f64), Box<dyn Error>> {
     const SHORT_S: u32 = 20;
     const LONG_S: u32 = 220;
-    // The difference of two lengths leaves out what it costs to set up and to begin.
+    // The difference of two durations excludes the set-up and the start.
     let short = cost(&scenario(stations, SHORT_S, traffic)?)?;
     let long = cost(&scenario(stations, LONG_S, traffic)?)?;
     let frames = (long.frames - short.frames) as f64;
     Ok(((long.cpu_s - short.cpu_s) / frames * 1e9, long.megabits / f64::from(LONG_S)))
 }
 
-/// Memory of this process.
+/// Resident memory of this process, in bytes.
 fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     const WHAT: &str = "VmRSS:";
     let status = std::fs::read_to_string("/proc/self/status")?;
@@ -113,7 +113,7 @@ fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     Ok(1024 * line.trim().trim_end_matches(" kB").parse::<u64>()?)
 }
 
-/// Bytes that a station with its traffic takes, from runs of a thousand and of two thousand.
+/// Memory per station with its traffic in bytes, from runs with a thousand and two thousand stations.
 fn memory_of_a_station(kind: &str) -> Result<u64, Box<dyn Error>> {
     const SECONDS: &str = "5";
     let run = |stations: &str| -> Result<u64, Box<dyn Error>> {
@@ -138,7 +138,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let mut keeps = true;
     for (name, kind, traffic) in kinds {
         let mut costs = COUNTS.map(|stations| (stations, f64::INFINITY, 0.0));
-        // In turns, so that a machine that others are busy on for a while is so for all of them.
+        // In turns, so that a busy machine affects all measurements alike.
         for _ in 0..TIMES {
             for (stations, ns, mbps) in &mut costs {
                 let once = a_frame(*stations, &traffic(*stations))?;

@@ -1,5 +1,5 @@
-//! Simulated seconds per second of CPU time, on the scenarios whose speed is promised: saturated datagram uploads and
-//! TCP downloads at 11 Mb/s, with 10 and with 50 stations; 50 downloads to 10 stations with the box inserted; and datagram
+//! Simulated seconds per second of CPU time, on the scenarios with a documented speed: saturated datagram uploads and TCP
+//! downloads at 11 Mb/s, with 10 and with 50 stations; 50 downloads to 10 stations with the box inserted; and datagram
 //! uploads and TCP downloads with aggregates, the latter without the box and with it.
 //!
 //! `cargo run --release -p evenair-sim --example speed [part of a name]`
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
 
-/// A network: the settings are those of the comparisons with ns-3.
+/// A network with the settings of the comparisons with ns-3.
 struct Network {
     /// Keys of `[radio]`.
     radio: &'static str,
@@ -47,7 +47,7 @@ station_buffer = "500 packets""#,
     station: "mcs = 8\nstreams = 2",
 };
 
-/// What is simulated.
+/// A network and its traffic.
 struct Case {
     name: &'static str,
     network: Network,
@@ -95,7 +95,7 @@ server = "server"
 direction = "down"
 "#;
 
-/// One and a half times what ten stations carry at HE MCS 7.
+/// One and a half times the capacity of ten stations at HE MCS 7.
 const HE_DATAGRAMS: &str = r#"[[udp]]
 name = "up"
 stations = ["sta"]
@@ -105,7 +105,7 @@ rate = "8.5 Mb/s"
 payload = "1472 bytes"
 "#;
 
-/// One and a half times what five stations carry at VHT MCS 8, two streams and 80 MHz.
+/// One and a half times the capacity of five stations at VHT MCS 8, two streams and 80 MHz.
 const VHT_DATAGRAMS: &str = r#"[[udp]]
 name = "up"
 stations = ["sta"]
@@ -138,7 +138,7 @@ at = "0 s"
 do = "insert"
 "#;
 
-/// Time that this thread has run so far; Linux tells it in nanoseconds.
+/// CPU time of this thread so far, which Linux reports in nanoseconds.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let run_ns: f64 = schedstat.split(' ').next().unwrap_or_default().parse()?;

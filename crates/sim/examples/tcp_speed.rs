@@ -1,4 +1,4 @@
-//! How many data segments a second of CPU time two endpoints exchange through a pipe.
+//! Data segments per second of CPU time that two endpoints exchange through a pipe.
 //!
 //! `cargo run --release -p evenair-sim --example tcp_speed`
 
@@ -38,18 +38,18 @@ fn deadline(end: &Connection) -> Instant {
     end.poll_deadline().map_or(Instant::MAX, |(at, _)| at)
 }
 
-/// What is lost of the data segments.
+/// Loss of data segments.
 #[derive(Clone, Copy)]
 enum Loss {
     None,
-    /// Each with this probability in 10^-9.
+    /// Random, with this probability in 10^-9.
     Random(u32),
-    /// Every second one of 2000 in a row of every 100 000, the first time it is sent.
+    /// Every second one of 2000 consecutive segments of every 100 000, at its first transmission.
     Bursts,
 }
 
 impl Loss {
-    /// `again`: the segment was sent before.
+    /// Whether the segment is lost; `again`: it is a retransmission.
     fn takes(self, segment: &Segment, again: bool, rng: &mut Rng) -> bool {
         let nth = segment.seq / 1460;
         match self {
@@ -95,7 +95,7 @@ fn transfer(config: &Config, loss: Loss) -> Result<(u64, f64), Box<dyn Error>> {
     Ok((a.stats().data_segments_sent, now.saturating_since(Instant::ZERO).as_secs_f64()))
 }
 
-/// CPU time of this process so far, from the kernel's scheduler, so that a busy machine does not count.
+/// CPU time of this process so far, from the kernel's scheduler, so that other load does not count.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = fs::read_to_string("/proc/self/schedstat")?;
     let ns: u64 = stat.split_whitespace().next().ok_or("/proc/self/schedstat is empty")?.parse()?;

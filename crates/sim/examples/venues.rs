@@ -1,7 +1,6 @@
-//! Venues of 802.11n, ac and ax on several kinds of access point, without a box and with several policies in it: the baseline of
-//! what the box does there.
+//! Venues of 802.11n, ac and ax on several kinds of access point, without a box and with several policies in it.
 //!
-//! `cargo run --release -p evenair-sim --example venues -- [--seeds N] [PART]` prints a Markdown table of the scenarios of
+//! `cargo run --release -p evenair-sim --example venues -- [--seeds N] [PART]` prints a Markdown table of the scenarios in
 //! scenarios/venues, or of those with PART in their names.
 
 use std::error::Error;
@@ -12,10 +11,10 @@ use evenair_results::{RunResult, scalar};
 use evenair_scenario::Policy;
 use evenair_scenario::Scenario;
 
-/// What fails.
+/// An error of any kind.
 type Failure = Box<dyn Error>;
 
-/// A kind of access point: its name, and the keys that make it.
+/// A kind of access point: its name and its keys.
 struct Kind {
     name: &'static str,
     keys: &'static [(&'static str, &'static str)],
@@ -34,7 +33,7 @@ const KINDS: [Kind; 5] = [
 const MAC80211: &[(&str, &str)] =
     &[("radio.ap_buffer", "\"8192 packets\""), ("radio.ap_queue", "{ discipline = \"mac80211\" }")];
 
-/// As policies of a comparison are called; the first has no box.
+/// Names of the policies in a comparison; the first has no box.
 const POLICIES: [&str; 5] = ["fifo", "adwiser", "las-ack", "fq-codel", "evenair"];
 
 /// Means over the seeds.
@@ -109,7 +108,7 @@ fn figures(file: &Path, kind: &Kind, policy: &str, seeds: u32) -> Result<Figures
     Ok(sum)
 }
 
-/// Jain's index of the measured airtime, both ways, of the stations that have a transfer that never ends.
+/// Jain's index of the measured airtime, in both directions, of the stations with an endless transfer.
 fn jain(run: &RunResult, scenario: &Scenario) -> f64 {
     let bulk: Vec<&str> = scenario
         .apps

@@ -34,22 +34,22 @@ use crate::world::World;
 pub(crate) const UDP_HEADER: Bytes = Bytes(8);
 /// Payload of an echo: 64 bytes of IPv4, as ping(8) has it.
 const ECHO_PAYLOAD: Bytes = Bytes(36);
-/// Until a connection is tried again.
+/// Pause before a connection is tried again after its timeout.
 const RETRY: Span = Span::from_secs(1);
-/// IPv6 headers are this much longer, and segments that much smaller.
+/// Bytes by which an IPv6 header is longer than one of IPv4, and a segment smaller.
 const V6_EXTRA: u16 = 20;
 
-/// An application, in as much memory as a processor fetches at once.
+/// An application, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct App {
-    /// Number of the station among the stations.
+    /// Index of the station.
     pub(crate) station: u32,
     pub(crate) first_port_up: u32,
     pub(crate) first_port_down: u32,
     ip_header: u8,
     pub(crate) category: AccessCategory,
-    /// Its packets go to a group.
+    /// The packets go to a multicast or broadcast group.
     group: bool,
     pub(crate) runs: bool,
     pub(crate) data: Direction,
@@ -57,19 +57,19 @@ pub(crate) struct App {
     pub(crate) kind: Kind,
 }
 
-/// Where an application's packets go, of which every hop of every packet asks: a copy that is so small that those of
-/// thousands of applications stay beside the processor.
+/// Routing of an application's packets, which each hop of each packet reads. A small copy, so that those of thousands of
+/// applications stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Number of the station among the stations.
+    /// Index of the station.
     pub(crate) station: u32,
     pub(crate) first_port_up: u32,
     pub(crate) first_port_down: u32,
     ip_header: u8,
     pub(crate) category: AccessCategory,
-    /// What is received is counted, and nothing else comes of it.
+    /// The receiver only counts what it receives: nothing is sent in return.
     pub(crate) only_counts: bool,
-    /// Its packets go to a group.
+    /// The packets go to a multicast or broadcast group.
     pub(crate) group: bool,
 }
 
@@ -78,10 +78,10 @@ pub(crate) enum Kind {
     Bulk {
         connection: Option<Ticket>,
         established: bool,
-        /// Where it is of known size.
+        /// `None`: the transfer never ends.
         sized: Option<Box<SizedBulk>>,
     },
-    /// The source counts from the start of the run.
+    /// Times of the source are relative to the start of the run.
     Datagrams {
         source: DatagramSource,
         sleeps: bool,
@@ -100,12 +100,12 @@ pub(crate) enum Kind {
 #[derive(Debug)]
 pub(crate) struct SizedBulk {
     bytes: Bytes,
-    /// While it is not complete.
+    /// `None` once the transfer is complete.
     pub(crate) transfer: Option<Transfer>,
 }
 
 impl App {
-    /// The scenario's applications, none of which runs.
+    /// Creates the scenario's applications, not started yet.
     pub(crate) fn all(
         scenario: &Scenario,
         tcp: &Config,
@@ -174,7 +174,7 @@ impl App {
         })
     }
 
-    /// The echoes of a run, where it sent any that came back.
+    /// Echo results of the run, if any echo came back.
     pub(crate) fn echoes(&self, name: &str) -> Option<EchoResult> {
         let Kind::Ping { rtts, .. } = &self.kind else { return None };
         let [p50_ms, p99_ms, max_ms] = rtts.at([500, 990, 1000])?.map(|rtt| rtt.as_secs_f64() * 1e3);
@@ -194,7 +194,7 @@ impl Kind {
         let app = &scenario.apps[index];
         let streams = &streams.of(&app.streams);
         match &app.kind {
-            // Another program's transfer is the same on the network.
+            // Other programs' transfers look the same on the network.
             AppKind::Bulk { bytes, .. } => {
                 let sized = bytes.map(|bytes| Box::new(SizedBulk { bytes, transfer: None }));
                 Self::Bulk { connection: None, established: false, sized }
@@ -271,7 +271,7 @@ impl World {
         }
     }
 
-    /// Ends a connection at once: the station's reset goes out, and both ends are gone.
+    /// Aborts a connection: the station sends a reset, and both endpoints are removed.
     pub(crate) fn cut(&mut self, connection: u32) {
         self.connections.tcp_mut(connection, Side::Station).abort();
         self.connections.tcp_mut(connection, Side::Server).abort();
@@ -361,7 +361,7 @@ impl World {
 /// Datagrams and echoes.
 impl World {
     fn send_due_datagram(&mut self, number: u32) {
-        // Those of one frame are due at once.
+        // All datagrams of one frame of the source are due at once.
         let next = loop {
             let app = &mut self.apps[number as usize];
             let (Some((at, len)), way) = (app.next_datagram(), app.data) else { return };
@@ -382,14 +382,14 @@ impl World {
         }
     }
 
-    /// A frame of `left` bytes has left a station's buffer, or the station's only application ends: what a sleeping
-    /// sender has missed.
+    /// Makes up the datagrams that a sleeping sender was due to send: called when a frame of `left` bytes has left the
+    /// station's buffer, or with `None` when the station's only application ends.
     pub(crate) fn catch_up(&mut self, station: usize, left: Option<Bytes>) {
         let Some(number) = self.domains.first.sole_sender(station) else { return };
         let now = self.now;
         let app = &self.apps[number as usize];
         let (true, Kind::Datagrams { sleeps: true, .. }) = (app.runs, &app.kind) else { return };
-        // What every datagram of it has in common.
+        // Common to all of the sender's datagrams.
         let (way, category, headers) = (app.data, app.category, app.ip_header() + UDP_HEADER);
         let mut room = self.domains.of(station).room(station, category, left);
         loop {
@@ -410,7 +410,7 @@ impl World {
                 self.send_made(&packet, id);
             } else {
                 let missed = if self.packet_log.is_some() {
-                    // Each has a record of its own.
+                    // Each datagram has its own record.
                     source.advance();
                     self.log_unmade(number, at, len);
                     1
@@ -434,7 +434,7 @@ impl World {
         self.send(Packet { app: number, way, len, body: Body::Echo { sent } });
     }
 
-    /// The server answers, the station notes the time.
+    /// Handles an echo packet: the server answers, the station records the round-trip time.
     pub(crate) fn receive_echo(&mut self, number: u32, sent: Instant, side: Side) {
         match side {
             Side::Server => self.send_echo(number, Direction::Down, sent),
@@ -455,7 +455,7 @@ mod tests {
     use super::*;
     use crate::SimOptions;
 
-    /// MPDUs that were received keep their room in the buffer until a BlockAck has come.
+    /// MPDUs that were received occupy the buffer until a BlockAck arrives.
     #[test]
     fn a_sleeping_sender_makes_no_datagram_that_its_buffer_drops() {
         let text = "version = 1\nname = \"flood\"\nduration = \"2 s\"\n[radio]\nstandard = \"802.11ax\"\nprofile = \"ns-3\"\n\

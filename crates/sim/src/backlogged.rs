@@ -1,4 +1,4 @@
-//! How long each station was backlogged: there were packets to it or from it in the box, at an access point or in its own MAC.
+//! How long each station was backlogged: packets to it or from it were in the box, at an access point or in its own MAC.
 //!
 //! Packets on wires and delaying paths are not queued, and do not count. As with `occupancy`, a transition costs an addition,
 //! and sums wrap around; differences do not.
@@ -11,11 +11,11 @@ pub(crate) struct Backlogged {
     stations: Vec<Queued>,
 }
 
-/// Those of one station.
+/// Queued packets of one station.
 #[derive(Clone, Copy, Debug, Default)]
 struct Queued {
     packets: u32,
-    /// Ends less beginnings of times with packets, in wrapping nanoseconds.
+    /// Ends minus beginnings of backlogged periods, in wrapping nanoseconds.
     time: u64,
 }
 
@@ -24,7 +24,7 @@ impl Backlogged {
         Self { stations: vec![Queued::default(); stations] }
     }
 
-    /// A packet of a station comes into a queue.
+    /// Counts a packet of a station that enters a queue.
     #[inline]
     pub(crate) fn enter(&mut self, station: u32, now: Instant) {
         let queued = &mut self.stations[station as usize];
@@ -34,7 +34,7 @@ impl Backlogged {
         queued.packets += 1;
     }
 
-    /// One leaves a queue.
+    /// Counts a packet of a station that leaves a queue.
     #[inline]
     pub(crate) fn leave(&mut self, station: u32, at: Instant) {
         let queued = &mut self.stations[station as usize];

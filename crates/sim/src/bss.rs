@@ -11,21 +11,21 @@ use crate::flow_rows::mbps;
 #[derive(Debug)]
 pub(crate) struct BssCounters {
     interval: Span,
-    /// The access point of each node of the medium, those included that have left; nodes of other networks have none.
+    /// Access point of each node of the medium, also of nodes that have left; `None` for nodes of other networks.
     of_node: Vec<Option<u32>>,
-    /// Bytes delivered in this interval, between each access point and its stations.
+    /// Bytes delivered in this interval between each access point and its stations.
     bytes: Vec<u64>,
     /// Nanoseconds of accesses up to the end of the last interval.
     airtime_before: Vec<u64>,
     series: Vec<AccessPointSeries>,
-    /// What the domain is called.
+    /// Name of the domain.
     pub(crate) domain: String,
-    /// Numbers of the access points among the scenario's.
+    /// Indices of the access points in the scenario.
     pub(crate) numbers: Vec<usize>,
 }
 
 impl BssCounters {
-    /// Without stations.
+    /// Counters of access points without stations.
     pub(crate) fn new(scenario: &Scenario, plan: &AirPlan) -> Self {
         let numbers: Vec<_> = plan.access_points.iter().map(|point| point.number).collect();
         let series = numbers.iter().map(|&number| AccessPointSeries {
@@ -44,19 +44,19 @@ impl BssCounters {
         }
     }
 
-    /// The next node of the medium is a station at this access point.
+    /// Registers the next node of the medium as a station of this access point.
     pub(crate) fn join(&mut self, point: usize) {
         self.of_node.push(Some(point as u32));
     }
 
-    /// A node delivered a packet of this size.
+    /// Counts a packet that a node delivered.
     pub(crate) fn deliver(&mut self, from: NodeId, msdu: Bytes) {
         if let Some(point) = self.of_node[from.0 as usize] {
             self.bytes[point as usize] += msdu.0;
         }
     }
 
-    /// An interval has ended.
+    /// Ends an interval.
     pub(crate) fn end_interval<F>(&mut self, medium: &Medium<F>) {
         let mut airtime = vec![0; self.bytes.len()];
         let ours = (0..).zip(&self.of_node).filter_map(|(node, &point)| Some((node, point?)));
@@ -70,7 +70,7 @@ impl BssCounters {
         }
     }
 
-    /// The series, and the numbers of the access points that they are of.
+    /// The series, each with the index of its access point in the scenario.
     pub(crate) fn finish(self) -> impl Iterator<Item = (usize, AccessPointSeries)> {
         self.numbers.into_iter().zip(self.series)
     }

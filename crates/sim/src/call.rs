@@ -15,7 +15,7 @@ use crate::world::World;
 pub(crate) struct Call {
     source: DatagramSource,
     started: Instant,
-    /// Packets so far, modulo 2^16.
+    /// Sequence number of the next packet, modulo 2^16.
     spoken: u16,
     meter: CallMeter,
 }
@@ -33,7 +33,7 @@ impl Call {
 }
 
 impl App {
-    /// What was heard, where it is a call.
+    /// Reception statistics, if the application is a call.
     pub(crate) fn call(&self) -> Option<&CallMeter> {
         match &self.kind {
             Kind::Call(call) => Some(&call.meter),

@@ -32,14 +32,14 @@ impl Categories {
         &mut self.senders[sender][category.index()]
     }
 
-    /// A frame that was due at `due`, which may be past, comes.
+    /// Counts the arrival of a frame that was due at `due`, which may be past.
     pub(crate) fn arrive(&mut self, sender: usize, category: AccessCategory, now: Instant, due: Instant) {
         let queue = self.queue(sender, category);
         queue.offered += 1;
         queue.frames.arrive(now, due);
     }
 
-    /// Frames were lost before they came to the buffer.
+    /// Counts frames that were lost before they entered the buffer.
     pub(crate) fn never_arrived(&mut self, sender: usize, category: AccessCategory, frames: u64) {
         let queue = self.queue(sender, category);
         queue.offered += frames;
@@ -53,14 +53,14 @@ impl Categories {
         queue.sojourn.record(sojourn);
     }
 
-    /// A frame was lost from the buffer, or `found_no_room` in it.
+    /// Counts a frame that was lost from the buffer, or that `found_no_room` in it.
     pub(crate) fn lose(&mut self, sender: usize, category: AccessCategory, at: Instant, found_no_room: bool) {
         let queue = self.queue(sender, category);
         queue.frames.leave(at, found_no_room);
         queue.lost += 1;
     }
 
-    /// A period has ended: each sender's.
+    /// Ends a period; returns the counters of each sender.
     pub(crate) fn take(&mut self, now: Instant) -> Vec<Vec<CategoryPeriod>> {
         let length_ns = now.saturating_since(std::mem::replace(&mut self.since, now)).as_nanos();
         let of = |queues: &mut [Queue; 4]| queues.iter_mut().map(|queue| queue.take(now, length_ns)).collect();
@@ -100,7 +100,7 @@ mod tests {
         categories.never_arrived(1, voice, 2);
         let [first, second] = [ms(8), ms(10)].map(|at| categories.take(at)[1][3].clone());
         assert_eq!((first.offered, first.delivered, first.lost, first.most), (5, 1, 3, 2));
-        // One frame for 6 ms and one for 4 ms of eight, and then one for two of two.
+        // One frame for 6 ms and one for 4 ms, 8 ms in all; then one frame for 2 ms.
         assert_eq!((first.area_ns, first.length_ns), (10_000_000, 8_000_000));
         assert_eq!((second.area_ns, second.length_ns, second.most), (2_000_000, 2_000_000, 1));
         assert_eq!(first.sojourn.distribution().map(|times| times.max_ms), Some(6.0));

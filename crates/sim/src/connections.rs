@@ -15,31 +15,30 @@ use crate::event_queue::{EventQueue, Side, Task, Timer};
 use crate::prefetch::MANY;
 use crate::tcp::{Algorithm, Config, Connection, Growth, LossRecovery, Quirks, RtoFloor, State};
 
-/// A connection, apart from its two endpoints: as much as a processor fetches at once of what would otherwise be fetched
-/// from far for little.
+/// A connection without its two endpoints, in one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Pair {
     pub(crate) app: u32,
-    /// Counts the connections of a run; its low part is the station's port.
+    /// Number of the connection in the run; its low part determines the station's port.
     pub(crate) serial: u32,
-    /// The station's and the server's.
+    /// Timers of the station's and the server's endpoint.
     timers: [Timer; 2],
-    /// When each of them is to be called, as it said last; [`Instant::MAX`] where it is not.
+    /// Deadline of each endpoint, as it last reported it; [`Instant::MAX`] without one.
     deadlines: [Instant; 2],
-    /// State of the sending end since the last call: congestion window, in bytes.
+    /// Congestion window of the sending end after its last call, in bytes.
     pub(crate) cwnd: u64,
-    /// Smoothed round-trip time; zero where there is none.
+    /// Smoothed round-trip time; zero before the first sample.
     srtt: Span,
     pub(crate) retransmissions: u32,
     /// Payload of a full segment, in bytes.
     pub(crate) payload: u16,
-    /// The end whose standing is kept.
+    /// The end whose state is kept here.
     sender: Side,
     pub(crate) open: bool,
 }
 
-/// A connection by its place and its serial number: the place may be another's by the time it is looked up.
+/// Reference to a connection by index and serial number: the index may be another connection's by the time it is looked up.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket {
     connection: u32,
@@ -49,20 +48,20 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 pub(crate) struct Connections {
     pairs: Vec<Pair>,
-    /// At the same places: the station's and the server's.
+    /// Endpoints by the same index: the station's and the server's.
     ends: Vec<[Connection; 2]>,
     free: Vec<u32>,
     opened: u32,
 }
 
 impl Connections {
-    /// A table of no connections, with memory for so many at once.
+    /// An empty table with capacity for this many connections.
     pub(crate) fn with_room_for(connections: usize) -> Self {
         let (pairs, ends) = (Vec::with_capacity(connections), Vec::with_capacity(connections));
         Self { pairs, ends, free: Vec::new(), opened: 0 }
     }
 
-    /// A connection of `app` on which `sender` sends the data: the station's SYN is ready.
+    /// Opens a connection of `app` on which `sender` sends the data; the station's SYN is ready.
     ///
     /// # Panics
     /// If the settings were not checked.
@@ -80,20 +79,20 @@ impl Connections {
         (self.pairs.len() - 1) as u32
     }
 
-    /// Whether they are so many that they are far from the processor.
+    /// Whether the connections are too many to stay in the caches.
     #[inline]
     pub(crate) fn are_many(&self) -> bool {
         self.pairs.len() >= MANY
     }
 
-    /// Has all memory fetched that an end of a connection needs for a segment, one with data or one that acknowledges some.
+    /// Prefetches what an endpoint needs to handle a segment, with data or with an acknowledgment.
     #[inline]
     pub(crate) fn prefetch(&self, connection: u32, side: Side, is_data: bool) {
         prefetch(&self.pairs[connection as usize]);
         self.ends[connection as usize][side as usize].prefetch(is_data);
     }
 
-    /// The same of what is found by that, when it is there.
+    /// Prefetches what those parts point to; call it when they have arrived in the cache.
     #[inline]
     pub(crate) fn prefetch_more(&self, connection: u32, side: Side, is_data: bool) {
         self.ends[connection as usize][side as usize].prefetch_more(is_data);
@@ -111,23 +110,23 @@ impl Connections {
         &mut self.ends[connection as usize][side as usize]
     }
 
-    /// A name of the connection that outlives it.
+    /// A reference that remains valid after the connection is gone.
     pub(crate) fn ticket(&self, connection: u32) -> Ticket {
         Ticket { connection, serial: self.get(connection).serial }
     }
 
-    /// The place of a connection, while it is there.
+    /// Index of a connection, if it still exists.
     pub(crate) fn find(&self, ticket: Ticket) -> Option<u32> {
         Some(ticket.connection).filter(|&connection| self.is(connection, ticket.serial))
     }
 
-    /// Whether a segment belongs to the connection that has this place now.
+    /// Whether a segment belongs to the connection that has this index now.
     pub(crate) fn is(&self, connection: u32, serial: u32) -> bool {
         let pair = &self.pairs[connection as usize];
         pair.open && pair.serial == serial
     }
 
-    /// The endpoint was called. Sees to it that it is called again at its deadline; gives the place free when both ends are closed.
+    /// After a call of an endpoint: schedules its deadline, or frees the entry when both ends are closed.
     pub(crate) fn schedule_or_close(&mut self, event_queue: &mut EventQueue, connection: u32, side: Side) {
         let (pair, ends) = (&mut self.pairs[connection as usize], &self.ends[connection as usize]);
         let tcp = &ends[side as usize];
@@ -141,7 +140,7 @@ impl Connections {
         }
     }
 
-    /// An endpoint's entry came up at `now`. Whether there was something due.
+    /// Handles a timer entry that fired at `now`. Returns whether something was due.
     pub(crate) fn fire(&mut self, event_queue: &mut EventQueue, now: Instant, connection: u32, side: Side) -> bool {
         let pair = &mut self.pairs[connection as usize];
         if !pair.timers[side as usize].fires(now) || !pair.open {
@@ -156,7 +155,7 @@ impl Connections {
         is_due
     }
 
-    /// The place may be used again. Entries of its timers that are still to come find it closed, or nothing due.
+    /// Frees the entry. Pending entries of its timers find it closed, or nothing due.
     pub(crate) fn forget(&mut self, connection: u32) {
         let pair = &mut self.pairs[connection as usize];
         if std::mem::take(&mut pair.open) {
@@ -175,15 +174,15 @@ impl Pair {
         pair
     }
 
-    /// The present state of the sending end.
+    /// Records the present state of the sending end.
     fn note(&mut self, tcp: &Connection) {
         self.cwnd = tcp.cwnd().0;
         self.srtt = tcp.srtt().unwrap_or(Span::ZERO);
         self.retransmissions = tcp.stats().retransmissions as u32;
-        self.payload = tcp.segment_payload().0 as u16; // what a SYN announces has sixteen bits
+        self.payload = tcp.segment_payload().0 as u16; // a SYN announces it in 16 bits
     }
 
-    /// Sees to it that an end is called at its deadline.
+    /// Schedules the endpoint's deadline.
     fn arm(&mut self, event_queue: &mut EventQueue, connection: u32, side: Side) {
         let deadline = Some(self.deadlines[side as usize]).filter(|&at| at < Instant::MAX);
         event_queue.arm(&mut self.timers[side as usize], deadline, Task::Tcp { connection, side });
@@ -194,7 +193,7 @@ impl Pair {
         Some(self.srtt).filter(|&srtt| srtt > Span::ZERO)
     }
 
-    /// The station's port; the same one is used again only after 28 232 other connections.
+    /// The station's port; a port is reused after 28,232 other connections.
     pub(crate) fn station_port(&self) -> u16 {
         station_port(self.serial)
     }
@@ -206,7 +205,7 @@ pub(crate) const fn station_port(serial: u32) -> u16 {
     32_768 + (serial % 28_232) as u16
 }
 
-/// The settings of every host's TCP that a scenario asks for: those of its stack, as far as it says nothing else.
+/// TCP settings of every host that a scenario asks for: those of its stack, unless it overrides them.
 pub(crate) fn tcp_config(spec: &TcpSpec) -> Result<Config, SimError> {
     let mut config = match spec.stack {
         Stack::Linux => Config::linux(),
@@ -237,12 +236,12 @@ pub(crate) fn tcp_config(spec: &TcpSpec) -> Result<Config, SimError> {
     Ok(config)
 }
 
-/// The RFCs' own text: no credit for the bytes behind a late ACK, no quick start, no fall back after idle time.
+/// Exactly as the RFCs have it: no credit for bytes covered by a late ACK, no quick start, no fallback after idle time.
 fn textbook() -> Config {
     Config { growth: Growth::PerAck, idle_restart: false, ..Config::rfc() }
 }
 
-/// The congestion control of this name, as `spec`'s stack has it.
+/// The congestion control of this name, in the variant of `spec`'s stack.
 pub(crate) fn algorithm(name: &str, spec: &TcpSpec) -> Result<Algorithm, SimError> {
     match (name, spec.stack) {
         ("cubic", Stack::Linux) => Ok(Algorithm::LinuxCubic { hystart: spec.timestamps }),
@@ -260,7 +259,7 @@ pub(crate) const fn ip_header(version: IpVersion) -> Bytes {
     }
 }
 
-/// The way that a segment takes when `side` sends it.
+/// Direction of a segment that `side` sends.
 pub(crate) const fn way_from(side: Side) -> Direction {
     match side {
         Side::Station => Direction::Up,
@@ -274,7 +273,7 @@ mod tests {
 
     use super::*;
 
-    /// The settings that a `[tcp]` table asks for.
+    /// The configuration of a `[tcp]` table.
     fn of(settings: &str) -> Config {
         let text = format!(
             "version = 1\nname = \"x\"\nduration = \"1 s\"\nradio = {{ standard = \"802.11b\" }}\n\
@@ -297,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_keys_hold_in_the_stack_of_ns3() {
+    fn explicit_keys_override_the_ns3_stack() {
         let with = |settings: &str| of(&format!("stack = \"ns-3\"\n{settings}"));
         let cubic = Algorithm::Cubic { fast_convergence: true, hystart: false };
         assert_eq!(with("congestion_control = \"cubic\""), Config { algorithm: cubic, ..ns3() });
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_stacks_are_what_they_were() {
+    fn other_stacks_have_their_own_configurations() {
         let buffers =
             |config: Config| Config { receive_buffer: Bytes(8_000_000), send_buffer: Bytes(8_000_000), ..config };
         assert_eq!(of(""), buffers(Config::linux()));

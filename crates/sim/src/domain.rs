@@ -26,12 +26,12 @@ use crate::medium_counters::{MediumCounters, RunCounters};
 use crate::packet::{PacketId, Pool};
 use crate::prefetch::MANY;
 
-/// Who sent a frame over the air.
+/// Sender of a frame over the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sender {
-    /// By its number on the medium.
+    /// By its index on the medium.
     AccessPoint(usize),
-    /// By its number among the stations.
+    /// By its index among the stations.
     Station(usize),
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum Sender {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Loss {
     Medium(DropReason),
-    /// By the queue in front of the MAC; `None`: its node left.
+    /// Dropped by the queue in front of the MAC; `None`: its node left.
     Queue(Option<Cause>),
     NotAssociated,
 }
@@ -59,7 +59,7 @@ impl Loss {
     }
 }
 
-/// A packet as it goes to a queue or a MAC.
+/// A packet on its way into a queue or a MAC.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AirFrame {
     pub(crate) packet: PacketId,
@@ -69,18 +69,18 @@ pub(crate) struct AirFrame {
 /// A frame that was received.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
-    /// When it was received.
+    /// Time of reception.
     pub(crate) at: Instant,
-    /// When it came to its sender's buffer.
+    /// Time at which it entered its sender's buffer.
     pub(crate) since: Instant,
     pub(crate) category: AccessCategory,
-    /// Transmissions it took.
+    /// Transmissions that it took.
     pub(crate) attempts: u32,
     /// Size of the IP packet.
     pub(crate) msdu: Bytes,
 }
 
-/// The end of a packet's way over the air.
+/// How a packet's transmission over the air ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
     pub(crate) domain: usize,
@@ -93,30 +93,30 @@ pub(crate) struct End {
 #[derive(Debug)]
 pub(crate) struct ContentionDomain {
     pub(crate) medium: Medium<PacketId>,
-    /// In front of the MACs, where there are any.
+    /// Queues in front of the MACs, if any.
     queues: Option<Box<AirQueues<PacketId>>>,
-    /// Nodes of this medium that are access points: the first ones.
+    /// Number of access points, which are the first nodes of this medium.
     points: usize,
     plan: AirPlan,
     stations: Vec<Station>,
-    /// At the same places.
+    /// Link state of each station, by the same index.
     links: Vec<Link>,
-    /// At the same places: the one application that uses the buffer, where it is one that sends datagrams.
+    /// By the same index: the application that alone uses the station's buffer, if it sends datagrams.
     sole_senders: Vec<Option<u32>>,
-    /// Whose each node is or was; the access points' mean nothing.
+    /// Station of each node, also after it has left; meaningless for access points.
     owner: Vec<usize>,
-    /// What stations were that have gone to another access point, which is not known yet at the old one.
+    /// Former nodes of stations that have roamed without their old access point knowing it yet.
     gone: BTreeMap<usize, NodeId>,
-    /// Of each access point.
+    /// By access point.
     queue_averages: Vec<QueueAverage>,
-    /// The access points' are the last.
+    /// By sender: stations first, then access points.
     losses: Vec<Losses>,
-    /// Places with losses in this interval.
+    /// Senders with losses in this interval, by index in `losses`.
     lossy: Vec<u32>,
     pub(crate) medium_counters: MediumCounters,
-    /// Where access points have names.
+    /// If access points have names.
     bss: Option<Box<BssCounters>>,
-    /// Where there is EDCA.
+    /// If EDCA is in use.
     categories: Option<Box<Categories>>,
     chooses_rates: bool,
 }
@@ -124,30 +124,30 @@ pub(crate) struct ContentionDomain {
 #[derive(Debug)]
 struct Station {
     host: usize,
-    /// What the box takes for its rate.
+    /// PHY rate that was last reported to the box.
     reported_rate: PhyRate,
-    /// What happened at the nodes that it was before it left, where it did.
+    /// Counters of the station's earlier nodes, if it has left before.
     before: Option<Box<Counters>>,
     buffer: Limit,
 }
 
-/// A station's buffer while its sender makes up for what it has missed.
+/// Room in a station's buffer while its sender makes up the datagrams that it has missed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     limit: Limit,
     packets: usize,
     bytes: Bytes,
-    /// There is a buffer.
+    /// The station is associated and so has a buffer.
     keeps: bool,
-    /// The buffer has nothing, or there is none.
+    /// The buffer is empty or there is none.
     pub(crate) is_empty: bool,
 }
 
 impl Room {
-    /// Of a station that is not associated: it has no buffer that could be full.
+    /// Of a station that is not associated and so has no buffer.
     const NONE: Self = Self { limit: Limit::Unlimited, packets: 0, bytes: Bytes::ZERO, keeps: false, is_empty: true };
 
-    /// Whether it takes a packet; if so, that comes into it.
+    /// Takes a packet if there is room for it; returns whether it did.
     #[inline]
     pub(crate) fn take(&mut self, msdu: Bytes) -> bool {
         let admits = self.limit.admits(self.packets, self.bytes, msdu);
@@ -158,32 +158,32 @@ impl Room {
     }
 }
 
-/// What every packet to or from a station needs to know of it.
+/// Per-packet state of a station.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// While it is associated.
+    /// `None` while it is not associated.
     node: Option<NodeId>,
     rate: PhyRate,
-    /// The one that it is at, or was at last.
+    /// Its present or last access point.
     access_point: NodeId,
 }
 
-/// Time average of an access point's queue.
+/// Time-averaged queue length of an access point.
 #[derive(Debug, Default)]
 struct QueueAverage {
     packets: usize,
     since: Instant,
-    /// Packets times nanoseconds.
+    /// Packet-nanoseconds.
     area: u128,
 }
 
-/// Frames lost at one place.
+/// Frames lost at one sender.
 #[derive(Clone, Copy, Debug, Default)]
 struct Losses {
     total: LossCounts,
-    /// Of them those before this interval.
+    /// Losses before this interval.
     before: LossCounts,
-    /// There are some in this interval.
+    /// There are losses in this interval.
     is_new: bool,
 }
 
@@ -199,7 +199,7 @@ struct LossCounts {
 }
 
 impl ContentionDomain {
-    /// A domain of the scenario, with all stations associated that are there in the beginning.
+    /// A domain of the scenario, with all stations associated that are present at the start.
     pub(crate) fn new(scenario: &Scenario, plan: AirPlan, streams: &Streams) -> Self {
         let (mut medium, points) = plan.build(streams);
         medium.count_backlog();
@@ -209,7 +209,7 @@ impl ContentionDomain {
             before: None,
             buffer: spec.node.buffer,
         };
-        // Who sleeps until the buffer has room has to know what a queue would do.
+        // A sender that sleeps until the buffer has room would have to know what a queue does.
         let sole = |spec: &StationPlan| sole_sender(scenario, spec.host).filter(|_| plan.station_queue.is_none());
         let links =
             plan.stations.iter().map(|spec| Link { node: None, rate: spec.rate, access_point: points[0] }).collect();
@@ -252,15 +252,15 @@ impl ContentionDomain {
         air
     }
 
-    /// Number of the station that is host `host`.
+    /// Index of the station that is host `host`.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the host is no station.
     pub(crate) fn station_of(&self, host: usize) -> usize {
         self.stations.iter().position(|station| station.host == host).expect("applications and events name stations")
     }
 
-    /// A station comes to an access point, by its number on the medium.
+    /// Associates a station with an access point, given by its index on the medium.
     pub(crate) fn join(&mut self, station: usize, point: usize) {
         if self.links[station].node.is_none() {
             let access_point = NodeId(point as u32);
@@ -278,7 +278,7 @@ impl ContentionDomain {
         }
     }
 
-    /// A station goes to another access point, which its own does not know yet.
+    /// A station roams to another access point; its old access point does not know it yet.
     pub(crate) fn go(&mut self, now: Instant, station: usize) {
         if let Some(node) = self.links[station].node {
             self.leave(now, station);
@@ -286,7 +286,7 @@ impl ContentionDomain {
         }
     }
 
-    /// Its access point learns that a station has gone, and gives up what it has for it.
+    /// The old access point learns that a station has gone, and drops its packets.
     pub(crate) fn give_up(&mut self, now: Instant, station: usize) {
         let Some(node) = self.gone.remove(&station) else { return };
         let point = self.links[station].access_point;
@@ -311,12 +311,12 @@ impl ContentionDomain {
         }
     }
 
-    /// For frames to and from the station that are queued from now on.
+    /// Sets the PHY rate of frames to and from the station that are queued from now on.
     pub(crate) fn set_rate(&mut self, station: usize, rate: PhyRate) {
         (self.links[station].rate, self.stations[station].reported_rate) = (rate, rate);
     }
 
-    /// The stations, by host, toward which senders have come to another rate since the last call.
+    /// Stations, by host, with a changed downlink PHY rate since the last call.
     pub(crate) fn changed_rates(&mut self) -> Vec<(usize, PhyRate)> {
         let medium = &self.medium;
         let chosen = |(node, access_point): (NodeId, NodeId)| {
@@ -332,7 +332,7 @@ impl ContentionDomain {
         self.stations.iter_mut().zip(&self.links).filter_map(changed).collect()
     }
 
-    /// How strongly its access point receives each associated station, by host, where that is known.
+    /// Signal strength at which its access point receives each associated station, by host, where it is known.
     pub(crate) fn signals(&mut self) -> Vec<(usize, Dbm)> {
         let medium = &mut self.medium;
         let signal =
@@ -340,8 +340,8 @@ impl ContentionDomain {
         self.stations.iter().zip(&self.links).filter_map(signal).collect()
     }
 
-    /// A station sends a packet. Gives it back where the station is not associated; what is lost in a buffer comes out
-    /// as an event.
+    /// Sends a packet of a station. Gives it back if the station is not associated; losses in a buffer are reported as
+    /// events.
     #[inline(always)]
     pub(crate) fn send_up(
         &mut self,
@@ -359,7 +359,7 @@ impl ContentionDomain {
             categories.arrive(station, category, now, packet.made(now));
         }
         if self.links.len() >= MANY {
-            self.medium.prefetch(node, prefetch); // for when it is sent
+            self.medium.prefetch(node, prefetch); // for its transmission
         }
         let to = To::Node(access_point);
         let mpdu = Mpdu { to, msdu: packet.len, rate, category, frame: id };
@@ -367,7 +367,7 @@ impl ContentionDomain {
         Ok(())
     }
 
-    /// A packet comes to its access point for a station. Gives it back where the station is not associated.
+    /// Hands a packet for a station to its access point. Gives it back if the station is not associated.
     pub(crate) fn send_down(
         &mut self,
         now: Instant,
@@ -390,7 +390,7 @@ impl ContentionDomain {
         Ok(())
     }
 
-    /// A packet to a group, of which a station is that which counts, comes to the station's access point.
+    /// Hands a group-addressed packet to the access point of `station`, whose reception counts.
     pub(crate) fn send_to_all(&mut self, now: Instant, station: usize, pool: &Pool, frame: AirFrame) {
         let Link { rate, access_point, .. } = self.links[station];
         let AirFrame { packet: id, category } = frame;
@@ -404,7 +404,7 @@ impl ContentionDomain {
         self.note_queue(now, access_point);
     }
 
-    /// To the queue in front of the MAC, or to the MAC.
+    /// Hands a frame to the queue in front of the MAC, or to the MAC.
     #[inline(always)]
     fn hand_over(&mut self, now: Instant, from: NodeId, mpdu: Mpdu<PacketId>, tag: impl FnOnce() -> Tag) {
         match &mut self.queues {
@@ -415,8 +415,8 @@ impl ContentionDomain {
         }
     }
 
-    /// A frame has left a MAC, of which the queue above may have the next and learns its fate. When the frame came to that
-    /// queue; `None` where there is none.
+    /// Reports the TX status of a frame to the queue in front of its MAC, which may then release the next frame. Returns
+    /// when the frame entered that queue; `None` if there is no queue.
     #[inline(always)]
     pub(crate) fn leave_queue(&mut self, now: Instant, from: NodeId, status: TxStatus) -> Option<Instant> {
         if self.queues.is_none() { None } else { self.refill_queue(now, from, status) }
@@ -430,7 +430,8 @@ impl ContentionDomain {
         since
     }
 
-    /// A frame was received by a node whose queue may count what its station sends; `packet` by the number of that station.
+    /// Reports a received frame to the queue of the receiving node, which may account for uplink traffic; `packet` gets the
+    /// station's index.
     #[inline(always)]
     pub(crate) fn come_to_queue(&mut self, now: Instant, from: NodeId, to: To, packet: impl FnOnce(u32) -> Received) {
         let (Some(queues), To::Node(to)) = (&mut self.queues, to) else { return };
@@ -438,19 +439,19 @@ impl ContentionDomain {
         queues.receive(now, &self.medium, to, &packet(self.owner[station.0 as usize] as u32));
     }
 
-    /// A packet that was dropped in front of a MAC.
+    /// The next packet that was dropped in front of a MAC.
     pub(crate) fn poll_unsent(&mut self) -> Option<Unsent<PacketId>> {
         self.queues.as_mut()?.poll_unsent()
     }
 
-    /// When the medium or a queue has something to do; [`Instant::MAX`] where neither has.
+    /// Next deadline of the medium or a queue; [`Instant::MAX`] without one.
     pub(crate) fn deadline(&self) -> Instant {
         let medium = self.medium.deadline();
         let queues = self.queues.as_ref().and_then(|queues| queues.poll_deadline());
         queues.map_or(medium, |at| at.min(medium))
     }
 
-    /// Lets everything on the air happen that is due.
+    /// Processes everything on the air that is due.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.medium.handle_timeout(now);
         if let Some(queues) = &mut self.queues {
@@ -458,7 +459,7 @@ impl ContentionDomain {
         }
     }
 
-    /// The same from what is due at `at`, up to `limit` or until something has become of a frame; until when.
+    /// Processes what is due from `at` on, up to `limit` or until a frame's TX status is known; returns the time reached.
     pub(crate) fn advance(&mut self, at: Instant, limit: Instant) -> Instant {
         if self.queues.is_none() {
             return self.medium.advance(limit);
@@ -473,40 +474,40 @@ impl ContentionDomain {
         self.medium.queue(node).packets + above
     }
 
-    /// Packets that its access points hold.
+    /// Packets in its access points.
     pub(crate) fn queued(&self) -> usize {
         (0..self.points as u32).map(|point| self.held_by(NodeId(point))).sum()
     }
 
-    /// The PHY rate toward a station that is associated.
+    /// PHY rate toward a station, if it is associated.
     pub(crate) fn rate(&self, station: usize) -> Option<PhyRate> {
         let link = &self.links[station];
         let node = link.node?;
         Some(self.medium.rate_toward(link.access_point, node).unwrap_or(link.rate))
     }
 
-    /// What the station's buffer for a category has room for before one of `left` bytes leaves it. Only where no queue stands
-    /// above it.
+    /// Room of the station's buffer for a category before a frame of `left` bytes leaves it. Valid only if no queue is in
+    /// front of the MAC.
     #[inline]
     pub(crate) fn room(&self, station: usize, category: AccessCategory, left: Option<Bytes>) -> Room {
         let Some(node) = self.links[station].node else { return Room::NONE };
         let QueueState { packets, bytes } = self.medium.queue_of(node, category);
         let is_empty = packets == 0;
         let (packets, bytes) = left.map_or((packets, bytes), |left| (packets + 1, bytes + left));
-        // MPDUs that were received keep their room until the sender knows.
+        // MPDUs that were received occupy the buffer until the sender learns of it.
         let held = self.medium.held_of(node, category);
         let (packets, bytes) = (packets.max(held.packets), bytes.max(held.bytes));
         Room { limit: self.stations[station].buffer, packets, bytes, keeps: true, is_empty }
     }
 
-    /// Has the memory fetched that a frame of a station needs.
+    /// Prefetches the state that a frame of a station needs.
     #[inline]
     pub(crate) fn prefetch(&self, station: usize) {
         self.medium_counters.prefetch(station);
         self.links[station].node.into_iter().for_each(|node| self.medium.prefetch(node, prefetch));
     }
 
-    /// Whether the station has nothing to send, or nowhere to send it.
+    /// Whether the station's buffer is empty or it is not associated.
     pub(crate) fn is_empty(&self, station: usize) -> bool {
         self.links[station].node.is_none_or(|node| self.held_by(node) == 0)
     }
@@ -516,7 +517,7 @@ impl ContentionDomain {
         if number < self.points { Sender::AccessPoint(number) } else { Sender::Station(self.owner[number]) }
     }
 
-    /// The access point that a sender is, or is associated with, or was last; by its number among the scenario's.
+    /// Index in the scenario of the access point that is the sender, or of the sending station's present or last one.
     pub(crate) fn access_point_of(&self, sender: Sender) -> usize {
         let point = match sender {
             Sender::AccessPoint(point) => point,
@@ -525,12 +526,12 @@ impl ContentionDomain {
         self.plan.access_points[point].number
     }
 
-    /// Whether a node belongs to a network of others.
+    /// Whether a node belongs to an overlapping BSS.
     pub(crate) fn is_obss(&self, node: NodeId) -> bool {
         (self.points..self.plan.nodes_before_stations()).contains(&(node.0 as usize))
     }
 
-    /// Which host a node is, or by its number among the scenario's which access point.
+    /// The host of a node, or the scenario's index of an access point as the error.
     pub(crate) fn host_of(&self, node: NodeId) -> Result<usize, usize> {
         match self.sender(node) {
             Sender::AccessPoint(point) => Err(self.plan.access_points[point].number),
@@ -538,12 +539,12 @@ impl ContentionDomain {
         }
     }
 
-    /// The hosts that are stations, by their numbers here.
+    /// Hosts of the stations, by station index.
     pub(crate) fn hosts(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         self.stations.iter().map(|station| station.host)
     }
 
-    /// The application that alone uses the station's buffer, where it is one that sends datagrams.
+    /// The application that alone uses the station's buffer, if it sends datagrams.
     pub(crate) fn sole_sender(&self, station: usize) -> Option<u32> {
         self.sole_senders[station]
     }
@@ -559,7 +560,7 @@ impl ContentionDomain {
         queue.packets = packets;
     }
 
-    /// A node, which is this sender, delivered a frame.
+    /// Counts a frame of this sender that its node delivered.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, from: NodeId, sender: Sender, delivery: Delivery) {
         let Delivery { at, since, category, attempts, msdu } = delivery;
@@ -577,7 +578,7 @@ impl ContentionDomain {
         }
     }
 
-    /// A frame left its sender's buffer, or found no room in it.
+    /// Counts a frame that left its sender's buffer undelivered, or that found no room in it.
     pub(crate) fn drop(&mut self, at: Instant, from: NodeId, category: AccessCategory, found_no_room: bool) {
         let sender = self.sender(from);
         let place = self.place_of_sender(sender);
@@ -590,7 +591,7 @@ impl ContentionDomain {
         }
     }
 
-    /// The number of a sender in what is counted.
+    /// Index of a sender in the counters.
     fn place_of_sender(&self, sender: Sender) -> usize {
         match sender {
             Sender::AccessPoint(point) => self.stations.len() + point,
@@ -602,7 +603,7 @@ impl ContentionDomain {
         self.stations.len() + point.0 as usize
     }
 
-    /// An interval has ended; `flows` gives what applications counted in the period, where one ends too: whether one does.
+    /// Ends an interval; `flows` returns the applications' counters if a period ends as well. Returns whether one did.
     pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowPeriod>) -> bool {
         let Self { medium, points, stations, links, losses, lossy, medium_counters, .. } = self;
         for place in lossy.drain(..) {
@@ -623,7 +624,7 @@ impl ContentionDomain {
             }
         };
         self.bss.iter_mut().for_each(|bss| bss.end_interval(medium));
-        // Nodes that send frames of their own have airtime without packets, too.
+        // Nodes that send frames of their own use airtime without packets.
         let may_send = medium.has_repeated() || self.plan.beacons.is_some();
         let ends = medium_counters.end_interval(now, medium.totals(now), may_send, counters);
         if ends {
@@ -647,7 +648,7 @@ impl ContentionDomain {
         ends
     }
 
-    /// Packets in the access points' queues, and packets times nanoseconds since the last call.
+    /// Packets in the access points' queues, and packet-nanoseconds since the last call.
     pub(crate) fn take_queue(&mut self, now: Instant) -> (usize, u128) {
         (0..self.points as u32).for_each(|point| self.note_queue(now, NodeId(point)));
         let taken = self.queue_averages.iter_mut().map(|queue| (queue.packets, std::mem::take(&mut queue.area)));
@@ -671,19 +672,19 @@ impl ContentionDomain {
         }
     }
 
-    /// Datagrams that were never made because the buffer was full when they were due.
+    /// Counts datagrams that were never made because the buffer was full when they were due.
     pub(crate) fn lose_unmade(&mut self, station: usize, category: AccessCategory, datagrams: u64) {
         self.losses_at(station).buffer_full += datagrams;
         self.never_arrived(station, category, datagrams);
     }
 
-    /// Packets that each access point's buffer has lost so far, by its number among the scenario's.
+    /// Packets that each access point's buffer has dropped so far, by its index in the scenario.
     pub(crate) fn overflows(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let losses = &self.losses[self.stations.len()..];
         self.plan.access_points.iter().zip(losses).map(|(point, losses)| (point.number, losses.total.buffer_full))
     }
 
-    /// What is lost at a place now.
+    /// Loss counters of a sender, for a loss that happens now.
     fn losses_at(&mut self, place: usize) -> &mut LossCounts {
         let losses = &mut self.losses[place];
         if !std::mem::replace(&mut losses.is_new, true) {
@@ -699,7 +700,7 @@ impl ContentionDomain {
         }
     }
 
-    /// Losses: of the host that is a station, or of an access point, why, how many.
+    /// Losses by host of the station or index of the access point, with reason and number of frames.
     pub(crate) fn losses(&self) -> impl Iterator<Item = (Result<usize, usize>, &'static str, u64)> + '_ {
         let points = self.plan.access_points.iter().map(|point| Err(point.number));
         let hosts = self.stations.iter().map(|station| Ok(station.host)).chain(points);
@@ -708,7 +709,7 @@ impl ContentionDomain {
             .flat_map(|(host, losses)| losses.total.reasons().map(|(reason, frames)| (host, reason, frames)))
     }
 
-    /// Packets in all buffers of the air.
+    /// Packets in all buffers of the domain.
     pub(crate) fn held(&self) -> usize {
         let points = (0..self.points as u32).map(NodeId);
         let kept: usize = points.clone().map(|point| self.medium.kept(point).packets).sum();
@@ -716,7 +717,7 @@ impl ContentionDomain {
         kept + nodes.map(|node| self.held_by(node)).sum::<usize>()
     }
 
-    /// What happened at the access points.
+    /// Counters of all access points together.
     pub(crate) fn access_point_counters(&self) -> Counters {
         (0..self.points as u32).map(|point| self.medium.counters(NodeId(point))).sum()
     }
@@ -725,7 +726,7 @@ impl ContentionDomain {
         self.medium.totals(now)
     }
 
-    /// Medium time of all accesses: the access points', by their numbers, and, by host, each station's.
+    /// Medium time of all accesses, by host of the station or index of the access point.
     pub(crate) fn airtime(&self) -> impl Iterator<Item = (Result<usize, usize>, Airtime)> + '_ {
         let of = |node: NodeId| -> Counters { self.medium.counters(node) };
         let stations = self.stations.iter().zip(&self.links).map(move |(station, link)| {
@@ -737,7 +738,7 @@ impl ContentionDomain {
         points.map(move |(point, node)| (Err(point.number), of(NodeId(node)).airtime)).chain(stations)
     }
 
-    /// Measured airtime of each station, by host, in all its associations on this medium.
+    /// Measured airtime of each station, by host, over all its associations on this medium.
     pub(crate) fn measured_airtime(&self) -> impl Iterator<Item = (usize, MeasuredAirtime)> + '_ {
         self.stations.iter().zip(&self.links).map(|(station, link)| {
             let before = station.before.as_ref().map_or_else(MeasuredAirtime::default, |before| before.measured);
@@ -746,14 +747,14 @@ impl ContentionDomain {
         })
     }
 
-    /// All that was counted in the run, and of the access points with their stations, where they have names.
+    /// All counters of the run, and those of each BSS if access points have names.
     pub(crate) fn finish(self) -> (RunCounters, Option<BssCounters>) {
         (self.medium_counters.finish(), self.bss.map(|bss| *bss))
     }
 }
 
 impl LossCounts {
-    /// The reasons' names in results, and how many frames.
+    /// Names of the reasons in results, with numbers of frames.
     fn reasons(&self) -> [(&'static str, u64); 7] {
         [
             (Loss::Medium(DropReason::BufferFull).reason(), self.buffer_full),
@@ -767,12 +768,12 @@ impl LossCounts {
     }
 }
 
-/// PPDUs from an access point to a node that is or was a station of it, and from there, since they were asked for last.
+/// PPDUs in both directions between an access point and a node that is or was its station, since the last call.
 fn ppdus(medium: &mut Medium<PacketId>, station: NodeId, access_point: NodeId) -> [PpduCounters; 2] {
     [medium.take_ppdus(access_point, station), medium.take_ppdus(station, access_point)]
 }
 
-/// The application of `host`, where it is the only one and sends datagrams up.
+/// The only application of `host`, if it sends datagrams up.
 fn sole_sender(scenario: &Scenario, host: usize) -> Option<u32> {
     let mut own = scenario.apps.iter().enumerate().filter(|(_, app)| app.station == host);
     let (number, app) = own.next()?;

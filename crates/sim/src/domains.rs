@@ -19,14 +19,14 @@ use crate::medium_counters::RunCounters;
 pub(crate) struct ContentionDomains {
     pub(crate) first: ContentionDomain,
     others: Vec<ContentionDomain>,
-    /// The number of the access point of each station; of one that roams, of the one that it has left.
+    /// Index of each station's access point; of a roaming station, of the one that it has left.
     at: Vec<usize>,
-    /// Of each access point: its domain, and its number on that medium.
+    /// Domain of each access point, and its index on that medium.
     points: Vec<(usize, usize)>,
 }
 
 impl ContentionDomains {
-    /// All stations of the scenario, associated.
+    /// All domains, with the scenario's stations associated.
     pub(crate) fn new(scenario: &Scenario, streams: &Streams) -> Self {
         let plans = AirPlan::all(scenario);
         let mut points = vec![(0, 0); scenario.access_points.len()];
@@ -48,7 +48,7 @@ impl ContentionDomains {
         1 + self.others.len()
     }
 
-    /// The domain of this number.
+    /// The domain of this index.
     #[inline(always)]
     pub(crate) fn at(&self, domain: usize) -> &ContentionDomain {
         if domain == 0 { &self.first } else { &self.others[domain - 1] }
@@ -59,28 +59,28 @@ impl ContentionDomains {
         if domain == 0 { &mut self.first } else { &mut self.others[domain - 1] }
     }
 
-    /// The number of the domain that a station is in.
+    /// Index of the domain of a station.
     #[inline(always)]
     pub(crate) fn domain_of(&self, station: usize) -> usize {
         if self.others.is_empty() { 0 } else { self.points[self.at[station]].0 }
     }
 
-    /// The number of its access point, or of the one that it has left.
+    /// Index of the station's access point, or of the one that it has left.
     pub(crate) fn access_point_of(&self, station: usize) -> usize {
         self.at[station]
     }
 
-    /// The domain of that, and its number there.
+    /// Domain of that access point, and its index there.
     pub(crate) fn place_of(&self, station: usize) -> (usize, usize) {
         self.points[self.at[station]]
     }
 
-    /// The domain of the access point of this number, and its number there.
+    /// Domain of the access point of this index, and its index there.
     pub(crate) fn point(&self, number: usize) -> (usize, usize) {
         self.points[number]
     }
 
-    /// The domain that a station is in.
+    /// The domain of a station.
     #[inline(always)]
     pub(crate) fn of(&self, station: usize) -> &ContentionDomain {
         self.at(self.domain_of(station))
@@ -91,7 +91,7 @@ impl ContentionDomains {
         self.at_mut(self.domain_of(station))
     }
 
-    /// All domains, in the order of their numbers.
+    /// All domains, by index.
     pub(crate) fn all(&self) -> impl Iterator<Item = &ContentionDomain> + Clone {
         [&self.first].into_iter().chain(&self.others)
     }
@@ -100,26 +100,26 @@ impl ContentionDomains {
         [&mut self.first].into_iter().chain(&mut self.others)
     }
 
-    /// When something is due anywhere; [`Instant::MAX`] where nothing is.
+    /// Next deadline of any domain; [`Instant::MAX`] without one.
     #[inline(always)]
     pub(crate) fn deadline(&self) -> Instant {
         let first = self.first.deadline();
         if self.others.is_empty() { first } else { self.next().0 }
     }
 
-    /// When something is due, and in which domain: at one instant that of the lowest number comes first.
+    /// Next deadline and its domain: the lowest index first at equal times.
     fn next(&self) -> (Instant, usize) {
         let due = self.all().map(ContentionDomain::deadline).zip(0..);
         due.min().expect("there is a domain")
     }
 
-    /// Lets what is due next happen, and what follows in the same domain, up to `limit`, until something is due in another
-    /// one or something has become of a frame; until when.
+    /// Processes the next due domain up to `limit`, until another domain is due or a frame's TX status is known; returns
+    /// the time reached.
     #[inline(never)]
     pub(crate) fn advance(&mut self, limit: Instant) -> Instant {
         let (at, domain) = self.next();
         let others = self.all().enumerate().filter(|&(other, _)| other != domain);
-        // What is due in one of a lower number at that instant goes before what is due here.
+        // At equal times, a domain of a lower index comes before this one.
         let before = others.map(|(other, air)| match air.deadline() {
             due if other < domain => due - Span::from_nanos(1),
             due => due,
@@ -128,37 +128,37 @@ impl ContentionDomains {
         self.at_mut(domain).advance(at, limit)
     }
 
-    /// Lets what is due next happen.
+    /// Processes the next due domain.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         let (_, domain) = self.next();
         self.at_mut(domain).handle_timeout(now);
     }
 
-    /// A station that was away is back, where it was last.
+    /// A station that was away associates again with its last access point.
     pub(crate) fn join(&mut self, station: usize) {
         let (domain, point) = self.points[self.at[station]];
         self.at_mut(domain).join(station, point);
     }
 
-    /// A station has left its access point for another one.
+    /// A station leaves its access point for another one.
     pub(crate) fn go(&mut self, now: Instant, station: usize) {
         self.of_mut(station).go(now, station);
     }
 
-    /// It has come there.
+    /// A roaming station associates with its new access point.
     pub(crate) fn come(&mut self, now: Instant, station: usize, access_point: usize) {
         self.of_mut(station).give_up(now, station);
         self.at[station] = access_point;
         self.join(station);
     }
 
-    /// Packets in the access points' queues, and packets times nanoseconds since the last call.
+    /// Packets in the access points' queues, and packet-nanoseconds since the last call.
     pub(crate) fn take_queue(&mut self, now: Instant) -> (usize, u128) {
         let sum = |sum: (usize, u128), queue: (usize, u128)| (sum.0 + queue.0, sum.1 + queue.1);
         self.all_mut().map(|air| air.take_queue(now)).fold((0, 0), sum)
     }
 
-    /// An interval has ended; `flows` gives what applications counted in the period, where one ends too: whether one does.
+    /// Ends an interval; `flows` returns the applications' counters if a period ends as well. Returns whether one did.
     pub(crate) fn end_interval(&mut self, now: Instant, flows: impl FnOnce() -> Vec<FlowPeriod>) -> bool {
         let ends = self.first.end_interval(now, flows);
         for air in &mut self.others {
@@ -172,12 +172,12 @@ impl ContentionDomains {
         self.all().map(ContentionDomain::queued).sum()
     }
 
-    /// Packets in all buffers of the air.
+    /// Packets in all buffers of the domains.
     pub(crate) fn held(&self) -> usize {
         self.all().map(ContentionDomain::held).sum()
     }
 
-    /// Puts the series into those of the run, and gives the periods.
+    /// Adds the domains' series to those of the run, and returns the periods.
     pub(crate) fn finish(self, series: &mut Series) -> Vec<Period> {
         let has_several = self.are_several();
         let (mut points, mut stations, mut media, mut periods) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -210,7 +210,7 @@ impl ContentionDomains {
     }
 }
 
-/// Adds what is of the same number, which those before may not have had.
+/// Adds elements of the same index; `sum` may be shorter.
 fn add_all<T>(sum: &mut Vec<T>, all: impl IntoIterator<Item = T>, add: fn(&mut T, &T)) {
     for (number, one) in all.into_iter().enumerate() {
         match sum.get_mut(number) {
@@ -220,8 +220,8 @@ fn add_all<T>(sum: &mut Vec<T>, all: impl IntoIterator<Item = T>, add: fn(&mut T
     }
 }
 
-/// A period of a medium with all access points in it, of which it has those of these numbers. How many nodes have a frame
-/// is said of one medium, and not of several together.
+/// Spreads a medium's period over all access points; the medium has those of these `numbers`. The number of nodes with a
+/// frame is omitted if there are several media.
 fn spread(mut period: Period, numbers: &[usize], points: usize, has_several: bool) -> Period {
     let stations = period.nodes.split_off(numbers.len());
     let mut nodes: Vec<_> = (0..points).map(|_| NodePeriod::default()).collect();

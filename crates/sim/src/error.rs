@@ -25,10 +25,10 @@ pub enum SimError {
     Stopped,
 }
 
-/// Why a command is not carried out.
+/// Why a command is refused.
 #[derive(Debug, Error)]
 pub enum CommandError {
-    /// It would be wrong in the scenario's file, too.
+    /// The command would be wrong in the scenario's file, too.
     #[error(transparent)]
     Wrong(#[from] WrittenError),
     /// Nothing happens any more.

@@ -8,7 +8,7 @@
 
 use evenair_units::Instant;
 
-/// Who is to be called.
+/// What is called when an entry fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
     /// A TCP endpoint's timer.
@@ -29,7 +29,7 @@ pub(crate) enum Task {
     Losses,
     /// A report to the box of the stations' signals.
     Signals,
-    /// A station comes to another access point.
+    /// A roaming station associates with its new access point.
     Come { host: u32, access_point: u16 },
     /// A report to the box of a host's access point.
     Association(u32),
@@ -59,7 +59,7 @@ struct Entry {
 
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
-    /// None comes before the one that it branches from: of the one at `i`, that at `(i - 1) / BRANCHES`.
+    /// A heap: the parent of the entry at `i` is at `(i - 1) / BRANCHES`, and is never later.
     entries: Vec<Entry>,
     sequence: u64,
 }
@@ -67,7 +67,7 @@ pub(crate) struct EventQueue {
 impl Timer {
     pub(crate) const OFF: Self = Self(Instant::MAX);
 
-    /// An entry came up at `now`: whether it is the earliest one, and so not stale.
+    /// Whether the entry that fires at `now` is the earliest one, and so not stale.
     pub(crate) fn fires(&mut self, now: Instant) -> bool {
         let fires = self.0 == now;
         if fires {
@@ -85,7 +85,7 @@ impl EventQueue {
         self.sift_up(entry, self.entries.len() - 1);
     }
 
-    /// Sees to it that an entry comes up at `at` or before.
+    /// Ensures that an entry fires at `at` or before.
     pub(crate) fn arm(&mut self, timer: &mut Timer, at: Option<Instant>, task: Task) {
         if let Some(at) = at.filter(|&at| at < timer.0) {
             timer.0 = at;
@@ -93,13 +93,13 @@ impl EventQueue {
         }
     }
 
-    /// When the next entry comes up; [`Instant::MAX`] without any.
+    /// Time of the next entry; [`Instant::MAX`] without any.
     #[inline]
     pub(crate) fn next(&self) -> Instant {
         self.entries.first().map_or(Instant::MAX, |entry| entry.at)
     }
 
-    /// What comes up next.
+    /// The task of the next entry.
     #[inline]
     pub(crate) fn peek(&self) -> Option<Task> {
         self.entries.first().map(|entry| entry.task)
@@ -109,8 +109,8 @@ impl EventQueue {
         let last = self.entries.pop()?;
         let Some(first) = self.entries.first() else { return Some(last.task) };
         let task = first.task;
-        // What is free now goes down to the end, each time to the one that comes first; the last entry fills it, and goes up
-        // from there to where it belongs, which is not far.
+        // The free position moves down to a leaf, each time to the earliest child; the last entry fills it and moves up from
+        // there, usually not far.
         let mut place = 0;
         while let Some(least) = self.least_of(place * BRANCHES + 1) {
             self.entries[place] = self.entries[least];
@@ -120,7 +120,7 @@ impl EventQueue {
         Some(task)
     }
 
-    /// Puts an entry where it belongs on the way up from a place that is free.
+    /// Moves an entry up from a free position to where it belongs.
     #[inline]
     fn sift_up(&mut self, entry: Entry, mut place: usize) {
         while place > 0 {
@@ -134,11 +134,11 @@ impl EventQueue {
         self.entries[place] = entry;
     }
 
-    /// The place of the first to come of those that branch from one place, the first of which is at `begin`.
+    /// Position of the earliest of the siblings that begin at `begin`.
     #[inline]
     fn least_of(&self, begin: usize) -> Option<usize> {
         if let Some([a, b, c, d]) = self.entries.get(begin..begin + BRANCHES) {
-            // Which it is cannot be foretold: so it is computed, and nothing branches.
+            // The outcome is unpredictable, so it is computed without branches.
             let keys = [a.key(), b.key(), c.key(), d.key()];
             let pairs = [usize::from(keys[1] < keys[0]), 2 + usize::from(keys[3] < keys[2])];
             return Some(begin + pairs[usize::from(keys[pairs[1]] < keys[pairs[0]])]);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_moves_back_stays_and_one_that_moves_forward_leaves_a_stale_entry() {
+    fn a_timer_that_is_postponed_keeps_its_entry_and_one_moved_forward_leaves_a_stale_entry() {
         let (mut event_queue, mut timer) = (EventQueue::default(), Timer::OFF);
         event_queue.arm(&mut timer, Some(at(10)), Task::Box);
         event_queue.arm(&mut timer, Some(at(20)), Task::Box);

@@ -12,9 +12,9 @@ use crate::middlebox::station_of;
 use crate::watch;
 use crate::world::World;
 
-/// Interval of the reports to the box of the senders' rates.
+/// Interval of the reports of the senders' rates to the box.
 const RATES_INTERVAL: Span = Span::from_secs(1);
-/// Interval of the reports to the box of signals, if there are any.
+/// Interval of the reports of signals to the box, if there are any.
 const SIGNALS_INTERVAL: Span = Span::from_secs(1);
 
 /// The scenario's events.
@@ -45,7 +45,7 @@ impl World {
         self.act(number);
     }
 
-    /// Carries out a command, whose events come before those that are still to come.
+    /// Inserts a command's events before the scenario's remaining ones.
     pub(crate) fn obey(&mut self, events: Vec<Event>) {
         let numbers = self.next_event..self.next_event + events.len();
         Arc::make_mut(&mut self.scenario).events.splice(self.next_event..self.next_event, events);
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// The event of this number happens.
+    /// Performs the event of this index.
     fn act(&mut self, number: usize) {
         let scenario = Arc::clone(&self.scenario);
         let name = |host: usize| scenario.hosts[host].name.clone();
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// A station has come to where an event has led it.
+    /// A roaming station associates with its new access point.
     pub(crate) fn come(&mut self, host: usize, access_point: usize) {
         let station = self.domains.first.station_of(host);
         self.domains.come(self.now, station, access_point);
@@ -100,7 +100,7 @@ impl World {
         self.schedule_association_report(host);
     }
 
-    /// Where stations are in the beginning.
+    /// Reports the stations' initial access points.
     pub(crate) fn begin_associations(&mut self) {
         for host in 0..self.scenario.hosts.len() {
             let is_station = self.scenario.hosts[host].place.is_station();
@@ -110,8 +110,8 @@ impl World {
         }
     }
 
-    /// The frames of a station come in the VLAN of its access point from now on, and the box will get a report of its access
-    /// point.
+    /// Moves the frames of a station to the VLAN of its access point, and schedules the report of the association to the
+    /// box.
     fn schedule_association_report(&mut self, host: usize) {
         let number = self.access_point_of(host);
         let Some(middlebox) = &mut self.middlebox else { return };
@@ -124,7 +124,7 @@ impl World {
         }
     }
 
-    /// As a controller would report it.
+    /// Reports an association, as a Wi-Fi controller does.
     pub(crate) fn report_association(&mut self, host: usize) {
         let number = self.access_point_of(host);
         if let Some(middlebox) = &mut self.middlebox {
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// The number of the access point that a station is at, or was at last.
+    /// Index of a station's present or last access point.
     fn access_point_of(&self, host: usize) -> usize {
         self.domains.access_point_of(self.domains.first.station_of(host))
     }
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// As from polling an access point.
+    /// Reports the senders' rates, as if polled from an access point.
     pub(crate) fn report_rates(&mut self) {
         self.event_queue.schedule(self.now + RATES_INTERVAL, Task::Rates);
         let changed: Vec<_> = self.domains.all_mut().flat_map(|air| air.changed_rates()).collect();
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// As from polling an access point's counters.
+    /// Reports losses, as if polled from an access point's counters.
     pub(crate) fn report_losses(&mut self) {
         let Some(middlebox) = &mut self.middlebox else { return };
         for (access_point, total) in self.domains.all().flat_map(|air| air.overflows()) {
@@ -167,7 +167,7 @@ impl World {
         self.drain_box();
     }
 
-    /// As from polling an access point for its stations.
+    /// Reports the stations' signals, as if polled from an access point.
     pub(crate) fn report_signals(&mut self) {
         self.event_queue.schedule(self.now + SIGNALS_INTERVAL, Task::Signals);
         let Some(middlebox) = &mut self.middlebox else { return };
@@ -185,14 +185,14 @@ impl World {
         }
     }
 
-    /// Starts to observe the box, where that is asked for.
+    /// Starts the watch feed, if it is asked for.
     pub(crate) fn begin_watch(&mut self) {
         if self.watch.is_some() {
             self.event_queue.schedule(self.now + watch::INTERVAL, Task::Watch);
         }
     }
 
-    /// The box's state of this second.
+    /// Records the box's state of this second.
     pub(crate) fn watch_second(&mut self) {
         self.begin_watch();
         let (Some(watch), Some(middlebox)) = (&mut self.watch, &self.middlebox) else { return };

@@ -5,7 +5,7 @@ use evenair_units::Span;
 
 use crate::rows::{Interval, Rows, Sorted, fill, put};
 
-/// What one application has moved in an interval.
+/// Traffic of one application in an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Count {
     pub(crate) ip_bytes: u64,
@@ -21,20 +21,20 @@ pub(crate) struct Count {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SenderRow {
     pub(crate) cwnd_segments: f64,
-    /// Zero where there is none.
+    /// Zero before the first sample.
     pub(crate) rtt: Span,
-    /// In the interval.
+    /// Retransmissions in the interval.
     pub(crate) retransmits: u32,
 }
 
-/// The applications' parts in the intervals.
+/// Interval rows of the applications.
 #[derive(Debug, Default)]
 pub(crate) struct FlowRows {
     counts: Rows<Count>,
     senders: Rows<SenderRow>,
 }
 
-/// The same when the run is over.
+/// The rows at the end of the run, sorted by application.
 #[derive(Debug)]
 pub(crate) struct SortedFlowRows {
     counts: Sorted<Count>,
@@ -57,14 +57,14 @@ impl FlowRows {
         self.senders.push(app, interval, sender);
     }
 
-    /// The run of so many applications is over.
+    /// Sorts the rows of this many applications.
     pub(crate) fn sort(self, apps: usize) -> SortedFlowRows {
         SortedFlowRows { counts: self.counts.sort(apps), senders: self.senders.sort(apps) }
     }
 }
 
 impl SortedFlowRows {
-    /// Fills an application's series, which is as long as the run; what was never sent and never received has none.
+    /// Fills an application's series to the length of the run; a quantity that never occurred has no series.
     pub(crate) fn finish(&self, app: usize, mut flow: FlowSeries, intervals: usize, interval: Span) -> FlowSeries {
         for (number, count) in self.counts.of(app) {
             let at = Interval { number, intervals };

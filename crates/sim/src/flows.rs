@@ -15,24 +15,24 @@ use crate::event_queue::{Side, Task};
 use crate::tcp::{self, CloseReason, State};
 use crate::world::World;
 
-/// A transfer under way.
+/// A transfer in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
     pub(crate) began: Instant,
     pub(crate) bytes: Bytes,
-    /// What the receiver has not yet.
+    /// Bytes that the receiver does not have yet.
     left: Bytes,
 }
 
-/// One station's part of a group of flows.
+/// One station's share of a group of flows.
 #[derive(Debug)]
 pub(crate) struct Flows {
     limit: usize,
-    /// The group's arrivals, at its first application.
+    /// Arrivals of the whole group, kept by its first application.
     arrivals: Option<FlowArrivals>,
     next: Option<FlowArrival>,
     started: Instant,
-    /// By the connection's place.
+    /// Transfers in progress, by index of the connection.
     under_way: BTreeMap<u32, Transfer>,
 }
 
@@ -50,7 +50,7 @@ impl Transfer {
         Self { began, bytes, left: bytes }
     }
 
-    /// The receiver gets some of it; whether that is the last.
+    /// Counts received bytes; returns whether the transfer is complete.
     pub(crate) fn receive(&mut self, bytes: Bytes) -> bool {
         self.left = self.left.saturating_sub(bytes);
         self.left == Bytes::ZERO
@@ -74,7 +74,7 @@ impl OnOff {
 
 /// Arrivals of flows.
 impl World {
-    /// The run is over: what is still under way is cut.
+    /// At the end of the run: aborts the transfers in progress.
     pub(crate) fn cut_transfers(&mut self) {
         for (number, app) in self.apps.iter_mut().enumerate() {
             let transfers: Vec<Transfer> = match &mut app.kind {
@@ -135,7 +135,7 @@ impl World {
         self.pump(connection, Side::Station);
     }
 
-    /// A connection whose sender has `bytes` to send. Its SYN is not yet sent.
+    /// Opens a connection whose sender has `bytes` to send. Its SYN is not sent yet.
     fn open_sending(&mut self, number: u32, bytes: Bytes, closes: bool) -> u32 {
         let app = &self.apps[number as usize];
         let connection = self.connections.open(number, app.sender(), &app.tcp);
@@ -188,8 +188,8 @@ impl World {
         self.note("note", format!("{name}: a transfer failed: {reason:?}"));
     }
 
-    /// One end of a connection is gone. The other has nobody to talk to if this end gave up, and nothing to wait for if
-    /// it is in TIME-WAIT.
+    /// One end of a connection has closed. The other end is closed, too, if this one gave up, or if it only waits in
+    /// TIME-WAIT.
     fn close_rest(&mut self, connection: u32, side: Side, reason: CloseReason) {
         let other = match side {
             Side::Station => Side::Server,
@@ -210,7 +210,7 @@ impl World {
         }
     }
 
-    /// The next file after a pause.
+    /// Schedules the next file after a pause.
     pub(crate) fn pause(&mut self, number: u32) {
         let pause = self.on_off(number).source.pause();
         self.event_queue.schedule(self.now + pause, Task::App(number));
@@ -247,7 +247,7 @@ impl World {
     pub(crate) fn on_file_event(&mut self, number: u32, connection: u32, side: Side, event: tcp::Event) {
         let sender = self.apps[number as usize].sender();
         let ticket = self.on_off(number).connection;
-        // A connection of an earlier file ends on its own.
+        // Connections of earlier files close by themselves.
         let is_present = ticket.and_then(|ticket| self.connections.find(ticket)) == Some(connection);
         match event {
             tcp::Event::Received(bytes) => {

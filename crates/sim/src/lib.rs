@@ -100,12 +100,12 @@ pub struct SimOptions {
     pub tcp: Option<tcp::Config>,
     /// Where to write what crosses the air and the wire, as pcap files; nothing is written where absent.
     pub trace: Option<PathBuf>,
-    /// How many transfers, web pages and notes are listed one by one, of each kind; [`LISTED`](evenair_results::LISTED) where
+    /// How many transfers, web pages and notes are listed individually, of each kind; [`LISTED`](evenair_results::LISTED) if
     /// absent. All are counted.
     pub listed: Option<usize>,
     /// The run has a box, bypassed at first, though no event of the scenario inserts it: for [`Simulation::command`].
     pub has_box: bool,
-    /// How the box is observed second by second ([`run_watched`]); the run has a box then, inserted or not.
+    /// How the box is observed each second ([`run_watched`]); the run has a box then, inserted or not.
     pub watching: Option<Watching>,
     /// Records each TCP packet between the box and a station ([`Simulation::wlan_times`]), in memory that grows with their number.
     pub record_wlan: bool,
@@ -113,7 +113,7 @@ pub struct SimOptions {
     pub record_packets: bool,
 }
 
-/// All that is not simulated of a scenario.
+/// Everything in the scenario that cannot be simulated.
 pub fn refusals(scenario: &Scenario) -> Vec<SimError> {
     let mut found: Vec<_> = connections::tcp_config(&scenario.tcp).err().into_iter().collect();
     let own = scenario.apps.iter().filter_map(|app| app.kind.congestion_control());
@@ -128,7 +128,7 @@ pub fn refusals(scenario: &Scenario) -> Vec<SimError> {
 /// Runs a scenario to its end; `progress` is called at the end of each interval.
 ///
 /// # Errors
-/// Where the scenario asks for what is not simulated.
+/// If the scenario asks for something that is not simulated.
 pub fn run(scenario: &Scenario, mut progress: impl FnMut(&Progress)) -> Result<RunResult, SimError> {
     run_with(scenario, &SimOptions::default(), |now| {
         now.into_iter().for_each(&mut progress);
@@ -140,8 +140,8 @@ pub fn run(scenario: &Scenario, mut progress: impl FnMut(&Progress)) -> Result<R
 /// tenth of a second of wall-clock time; a break stops the run.
 ///
 /// # Errors
-/// Where the scenario or the options ask for what is not simulated, or a trace cannot be written; [`SimError::Stopped`] after
-/// a break.
+/// If the scenario or the options ask for something that is not simulated, or a trace cannot be written;
+/// [`SimError::Stopped`] after a break.
 pub fn run_with(
     scenario: &Scenario,
     options: &SimOptions,
@@ -154,11 +154,11 @@ pub fn run_with(
     simulation.result()
 }
 
-/// How often recorded packets are handed over, in virtual time: at 10 Gb/s that is less than ten thousand of 1,500 bytes.
+/// Virtual time between two hand-overs of recorded packets: fewer than 10,000 packets of 1,500 bytes at 10 Gb/s.
 const HANDED_OVER: Span = Span::from_millis(10);
 
-/// [`run_with`], with a record of each packet on the WLAN, in the order in which their ends were known; `packets` gets those of a part of
-/// the run at a time, all before the end or the break, which it may bring about, too. The result is that of [`run_with`].
+/// [`run_with`] with a record of each packet on the WLAN, in the order of their completion. `packets` gets the records in batches, all
+/// before the end of the run, and may break to stop it. The result is that of [`run_with`].
 ///
 /// # Errors
 /// As [`run_with`].
@@ -179,7 +179,7 @@ pub fn run_recorded(
     simulation.result()
 }
 
-/// Runs a scenario to its end and observes the box; `second` gets each of its seconds, in order.
+/// Runs a scenario to its end and observes the box; `second` gets each second, in order.
 ///
 /// # Errors
 /// As [`run_with`].

@@ -17,35 +17,35 @@ use crate::records::Records;
 use crate::rows::{Interval, intervals};
 use crate::senders::{Deliveries, Delivery, NodeRow, NodeRows};
 
-/// What is counted of all senders; the access points are the last of them.
+/// Counters of all senders: stations first, then access points.
 #[derive(Debug)]
 pub(crate) struct MediumCounters {
     interval: Span,
-    /// Of each sender, what each frame touches.
+    /// Per-frame counters of each sender.
     nodes: Vec<NodeCounters>,
     deliveries: Records<Deliveries>,
-    /// How each stood at the end of the last interval.
+    /// Counters of each sender at the end of the last interval.
     before: Vec<Before>,
     rows: NodeRows,
-    /// All but the access points.
+    /// Number of stations.
     stations: usize,
-    /// Time at each level of each access point's queue.
+    /// Time at each queue length, for each access point.
     levels: Vec<Vec<u64>>,
-    /// Stations with a frame to send, and wrapping nanoseconds as of an [`Occupancy`].
+    /// Number of stations with a frame to send, and their backlogged time in wrapping nanoseconds, as in [`Occupancy`].
     active: (u64, u64),
     active_before: u64,
     totals: Totals,
     medium: MediumSeries,
-    /// Intervals of the run.
+    /// Number of intervals of the run.
     whole: usize,
-    /// Those that have ended.
+    /// Number of intervals that have ended.
     intervals: usize,
     period_began: usize,
     ends: BTreeSet<usize>,
     periods: Vec<Period>,
 }
 
-/// All that was counted in a run: access points first, then stations.
+/// All counters of a run: access points first, then stations.
 #[derive(Debug)]
 pub(crate) struct RunCounters {
     pub(crate) nodes: Vec<NodeSeries>,
@@ -53,8 +53,7 @@ pub(crate) struct RunCounters {
     pub(crate) periods: Vec<Period>,
 }
 
-/// A sender in the present interval: what each frame touches, two of them in as much memory as a processor fetches at
-/// once.
+/// Counters of a sender in the present interval that each frame updates, half a cache line in size.
 #[derive(Debug, Default)]
 #[repr(align(32))]
 struct NodeCounters {
@@ -63,7 +62,7 @@ struct NodeCounters {
     delivered: u32,
 }
 
-/// What was counted at a sender up to the end of the last interval, in as much memory as a processor fetches at once.
+/// Counters of a sender at the end of the last interval, in one cache line.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Before {
@@ -77,7 +76,7 @@ struct Before {
 }
 
 impl MediumCounters {
-    /// Of senders of these names, the last of which are so many access points.
+    /// Counters of senders of these names, the last `access_points` of which are access points.
     pub(crate) fn new(scenario: &Scenario, names: impl Iterator<Item = String>, access_points: usize) -> Self {
         let rows = NodeRows::new(names);
         let senders = rows.senders();
@@ -101,14 +100,14 @@ impl MediumCounters {
         }
     }
 
-    /// Has fetched what is counted of a sender's frames.
+    /// Prefetches a sender's per-frame counters.
     #[inline]
     pub(crate) fn prefetch(&self, node: usize) {
         prefetch(&self.nodes[node]);
     }
 
-    /// A frame that was due in a sender's buffer at `due`, which may be past, comes to it. One that finds no room leaves
-    /// at once.
+    /// Counts the arrival of a frame that was due in a sender's buffer at `due`, which may be past. A frame that finds no
+    /// room leaves at once.
     pub(crate) fn arrive(&mut self, node: usize, now: Instant, due: Instant) {
         let medium_counters = &mut self.nodes[node];
         medium_counters.offered += 1;
@@ -119,13 +118,13 @@ impl MediumCounters {
         }
     }
 
-    /// Frames were lost before they came to a buffer.
+    /// Counts frames that were lost before they entered a buffer.
     pub(crate) fn never_arrived(&mut self, node: usize, frames: u64) {
         let offered = &mut self.nodes[node].offered;
         *offered = offered.saturating_add(frames.try_into().unwrap_or(u32::MAX));
     }
 
-    /// A frame left a sender's buffer, or `found_no_room` in it.
+    /// Counts a frame that left a sender's buffer, or that `found_no_room` in it.
     pub(crate) fn leave(&mut self, node: usize, at: Instant, found_no_room: bool) {
         let medium_counters = &mut self.nodes[node];
         medium_counters.queue.leave(at, found_no_room);
@@ -135,13 +134,13 @@ impl MediumCounters {
         }
     }
 
-    /// A sender delivered a frame after `sojourn` in its buffer.
+    /// Counts a frame that a sender delivered after `sojourn` in its buffer.
     pub(crate) fn deliver(&mut self, node: usize, sojourn: Span, attempts: u32) {
         self.nodes[node].delivered += 1;
         self.deliveries.enter(node, Delivery { sojourn, attempts });
     }
 
-    /// An access point's queue stayed at a level.
+    /// Adds the time that an access point's queue had this length.
     pub(crate) fn stay(&mut self, access_point: usize, packets: usize, time: Span) {
         let levels = &mut self.levels[access_point];
         if packets >= levels.len() {
@@ -150,7 +149,7 @@ impl MediumCounters {
         levels[packets] += time.as_nanos();
     }
 
-    /// An interval has ended; `counters` has each sender's totals. Returns whether a period ends too.
+    /// Ends an interval; `counters` returns each sender's totals. Returns whether a period ends as well.
     pub(crate) fn end_interval(
         &mut self,
         now: Instant,
@@ -159,7 +158,7 @@ impl MediumCounters {
         counters: impl Fn(usize) -> Counters,
     ) -> bool {
         for (sender, (node, before)) in self.nodes.iter_mut().zip(&mut self.before).enumerate() {
-            // Who had nothing to send has sent nothing, and is not asked: with thousands of stations that is much.
+            // A sender without frames has sent nothing and is skipped, which matters with thousands of stations.
             if !may_repeat && !node.had_frames(self.interval, now) {
                 continue;
             }
@@ -172,7 +171,7 @@ impl MediumCounters {
         self.ends.contains(&self.intervals)
     }
 
-    /// A sender lost frames in the interval that is about to end.
+    /// Counts frames that a sender lost in the interval that is about to end.
     pub(crate) fn lose(&mut self, node: usize, reason: &str, frames: u64) {
         let at = Interval { number: self.intervals, intervals: self.whole };
         self.rows.lose(node, at, reason, frames);
@@ -192,20 +191,19 @@ impl MediumCounters {
         self.medium.active_stations.push(part(Span::from_nanos(active)));
     }
 
-    /// A sender has made so many attempts at these rates.
+    /// Counts a sender's attempts by PHY rate.
     pub(crate) fn use_rates(&mut self, node: usize, used: Vec<(PhyRate, u64)>) {
         for (rate, attempts) in used {
             self.deliveries.get_mut(node).use_rate(rate, attempts);
         }
     }
 
-    /// PPDUs toward a station and from it, where they were counted.
+    /// Counts PPDUs toward a station and from it, if they are counted.
     pub(crate) fn count_ppdus(&mut self, station: usize, ways: [PpduCounters; 2]) {
         self.deliveries.get_mut(station).count_ppdus(ways);
     }
 
-    /// A period has ended, with what was counted of each sender's access categories, where there are any. The access
-    /// points come first in results.
+    /// Ends a period, with the counters of each sender's access categories, if any. Results list access points first.
     pub(crate) fn end_period(
         &mut self,
         flows: Vec<FlowPeriod>,
@@ -221,7 +219,7 @@ impl MediumCounters {
         self.periods.push(Period { intervals, nodes, flows, chain, ..Period::default() });
     }
 
-    /// All of it, at the end of the run.
+    /// All counters, at the end of the run.
     pub(crate) fn finish(self) -> RunCounters {
         let mut nodes = self.rows.finish(self.intervals);
         nodes.rotate_right(self.levels.len());
@@ -230,7 +228,7 @@ impl MediumCounters {
 }
 
 impl Before {
-    /// What was counted since, up to now.
+    /// Replaces the old totals by `now`; returns the difference.
     fn replace(&mut self, now: &Counters) -> Self {
         let &Counters { attempts, successes, airtime, collisions, losses, repeated_failures, slowed, .. } = now;
         let now = Self { attempts, successes, airtime, collisions, losses, repeated_failures, slowed };
@@ -248,12 +246,12 @@ impl Before {
 }
 
 impl NodeCounters {
-    /// Whether there was a frame to send in the interval that ends now.
+    /// Whether there was a frame to send in the interval that ends at `now`.
     fn had_frames(&self, interval: Span, now: Instant) -> bool {
         self.offered > 0 || self.queue.was_left_since(now - interval) || self.queue.packets() > 0
     }
 
-    /// Its part in the interval that ends, unless nothing happened.
+    /// The row of the interval that ends, unless nothing happened.
     fn end_interval(
         &mut self,
         interval: Span,
@@ -261,7 +259,7 @@ impl NodeCounters {
         counters: &Counters,
         before: &mut Before,
     ) -> Option<NodeRow> {
-        // What attempts come to is counted when they end.
+        // Attempts are counted by outcome, when they end.
         let ended = |attempts: [u64; 3]| attempts.iter().sum::<u64>();
         let is_quiet = before.attempts == counters.attempts
             && before.airtime == counters.airtime

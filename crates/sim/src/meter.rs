@@ -21,41 +21,41 @@ use crate::rows::intervals;
 use crate::site_counters::SiteCounters;
 use crate::wire::Wire;
 
-/// The sender's TCP at the end of an interval.
+/// State of a TCP sender at the end of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TcpSample {
     pub(crate) cwnd_segments: f64,
     pub(crate) rtt: Option<Span>,
-    /// Since the start of the connection.
+    /// Retransmissions since the start of the connection.
     pub(crate) retransmits: u32,
 }
 
-/// What an interval says beside the counts.
+/// State of the run at the end of an interval, beside the counters.
 #[derive(Clone, Debug)]
 pub(crate) struct IntervalSample {
     pub(crate) at: Span,
     pub(crate) mode: Mode,
     pub(crate) queue_packets: usize,
-    /// Packets times nanoseconds in the access point's queue, during the interval.
+    /// Packet-nanoseconds in the access point's queue during the interval.
     pub(crate) queue_area: u128,
     pub(crate) service_rate_mbps: Option<f64>,
 }
 
-/// What an application has moved since the start of the run.
+/// Traffic of an application since the start of the run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moved {
-    /// Over the WLAN hop, in both directions.
+    /// IP-level bytes over the WLAN hop, in both directions.
     pub(crate) ip_bytes: u64,
     /// Of these, from the station.
     pub(crate) up_bytes: u64,
-    /// Of data, to its receiver.
+    /// Payload bytes that reached the receiver.
     pub(crate) received_bytes: u64,
 }
 
-/// What is counted of an application.
+/// Counters of an application.
 #[derive(Clone, Debug, Default)]
 struct Counting {
-    /// In the interval.
+    /// Traffic in the interval.
     count: Count,
     /// IP-level bytes from the station over the WLAN hop, since the start of the run.
     up_bytes: u64,
@@ -64,19 +64,19 @@ struct Counting {
 #[derive(Debug)]
 pub(crate) struct Meter {
     interval: Span,
-    /// Which way each application's data flow.
+    /// Direction of each application's data.
     data: Vec<Direction>,
     counts: Vec<Counting>,
-    /// Up to the start of the interval, but for what is from the station.
+    /// Traffic of each application up to the start of the interval; `up_bytes` is in `counts`.
     moved: Vec<Moved>,
     rtts: Records<Histogram>,
     delays: Records<DelayRecord>,
-    /// By application, of those that have a sender of TCP that is looked at.
+    /// Retransmissions by application at the last interval, for those with a sampled TCP sender.
     retransmits: Vec<u32>,
     sites: SiteCounters,
     progress: Progress,
     flows: FlowRows,
-    /// All but the flows.
+    /// All series except the flows'.
     series: Series,
 }
 
@@ -110,7 +110,7 @@ impl Meter {
         }
     }
 
-    /// A packet crossed the WLAN hop.
+    /// Counts a packet that crossed the WLAN hop.
     pub(crate) fn count(&mut self, packet: &Packet) {
         let app = packet.app as usize;
         let Counting { count, up_bytes } = &mut self.counts[app];
@@ -127,7 +127,7 @@ impl Meter {
         *up_bytes += if packet.way == Direction::Up { packet.len.0 } else { 0 };
     }
 
-    /// What an application has moved so far.
+    /// Traffic of an application so far.
     pub(crate) fn moved(&self, app: usize) -> Moved {
         let (Counting { count, up_bytes }, before) = (&self.counts[app], self.moved[app]);
         Moved {
@@ -137,7 +137,7 @@ impl Meter {
         }
     }
 
-    /// Has fetched what is counted of an application.
+    /// Prefetches an application's counters.
     #[inline]
     pub(crate) fn prefetch(&self, app: u32) {
         let count = &self.counts[app as usize].count;
@@ -145,7 +145,7 @@ impl Meter {
         prefetch(&raw const count.received_bytes);
     }
 
-    /// An application sends a packet.
+    /// Counts a packet that an application sends.
     pub(crate) fn send(&mut self, packet: &Packet) {
         match packet.body {
             Body::Tcp { .. } | Body::Probe => {}
@@ -156,32 +156,32 @@ impl Meter {
         }
     }
 
-    /// Datagrams were lost before they were made.
+    /// Counts datagrams that were lost before they were made.
     pub(crate) fn lose_unmade(&mut self, app: u32, datagrams: u64) {
         self.counts[app as usize].count.sent_packets += datagrams;
     }
 
-    /// A datagram arrived after this time.
+    /// Records a datagram's one-way delay.
     #[inline(always)]
     pub(crate) fn delay(&mut self, app: u32, delay: Span) {
         self.counts[app as usize].count.received_packets += 1;
         self.delays.enter(app as usize, delay);
     }
 
-    /// An echo came back after this time.
+    /// Records the round-trip time of an echo.
     pub(crate) fn echo(&mut self, app: u32, rtt: Span) {
         self.counts[app as usize].count.received_packets += 1;
         self.rtts.enter(app as usize, rtt);
     }
 
-    /// An endpoint of TCP measured a round-trip time. Those of the data's receiver, which are few, do not count.
+    /// Records a round-trip sample of a TCP endpoint. The few samples of the data's receiver are ignored.
     pub(crate) fn round_trip(&mut self, app: u32, side: Side, rtt: Span) {
         if way_from(side) == self.data[app as usize] {
             self.rtts.enter(app as usize, rtt);
         }
     }
 
-    /// What has no series, since the last call.
+    /// Values without series, since the last call.
     pub(crate) fn take_period(&mut self) -> Vec<FlowPeriod> {
         let records = self.rtts.all().iter_mut().zip(self.delays.all());
         let take = |(rtt, delay): (&mut Histogram, &mut DelayRecord)| {
@@ -191,17 +191,17 @@ impl Meter {
         records.map(take).collect()
     }
 
-    /// The wired ports and the box at the end of an interval.
+    /// Ends an interval of the wired ports and the box.
     pub(crate) fn end_interval_of_sites(&mut self, wire: &Wire, middlebox: Option<evenair_manager::Counters>) {
         self.sites.end_interval(wire, middlebox);
     }
 
-    /// An application received data.
+    /// Counts data that an application received.
     pub(crate) fn receive(&mut self, app: u32, bytes: u64) {
         self.counts[app as usize].count.received_bytes += bytes;
     }
 
-    /// An interval has ended; the state of the TCP senders with a connection, by application.
+    /// Ends an interval, given the state of the TCP senders with a connection, by application.
     pub(crate) fn end_interval(
         &mut self,
         interval_sample: &IntervalSample,
@@ -224,7 +224,7 @@ impl Meter {
         }
         self.progress.total_ip_mbps = total;
         for (app, TcpSample { cwnd_segments, rtt, retransmits: total }) in tcp {
-            // A new connection counts from zero again.
+            // A new connection counts from zero.
             let retransmits = total.checked_sub(self.retransmits[app]).unwrap_or(total);
             self.retransmits[app] = total;
             self.progress.flows[app].rtt_ms = rtt.map(|rtt| rtt.as_secs_f64() * 1e3);
@@ -235,7 +235,7 @@ impl Meter {
         self.series.service_rate_mbps.push(interval_sample.service_rate_mbps);
     }
 
-    /// The series of the run; the senders' are still to come.
+    /// The series of the run, without the senders'.
     pub(crate) fn finish(self, scenario: &Scenario) -> Series {
         let mut series = self.series;
         let intervals = series.ap_queue_packets.len();
@@ -252,7 +252,7 @@ impl Meter {
         &self.progress
     }
 
-    /// Notes that state.
+    /// Records the state at the end of an interval.
     pub(crate) fn note_progress(&mut self, interval_sample: &IntervalSample) {
         let progress = &mut self.progress;
         progress.at_s = interval_sample.at.as_secs_f64();
@@ -288,7 +288,7 @@ impl Record for DelayRecord {
     }
 }
 
-/// Which way an application's data flow.
+/// Direction of an application's data.
 pub(crate) fn data_direction(app: &App) -> Direction {
     match app.kind {
         AppKind::Web { .. } => Direction::Down,

@@ -24,7 +24,7 @@ use crate::event_queue::{EventQueue, Task, Timer};
 use crate::packet::{Body, Packet, PacketId, Pool};
 use crate::tcp::segment::Segment;
 
-/// Destination, source, EtherType.
+/// Size of an Ethernet header: destination, source, EtherType.
 const ETHERNET_HEADER: Bytes = Bytes(14);
 const ETHER_TYPE_V4: u16 = 0x0800;
 const ETHER_TYPE_V6: u16 = 0x86dd;
@@ -38,11 +38,11 @@ const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
 /// The box's own addresses, from which it sends probes.
 pub(crate) const BOX: MacAddr = MacAddr([0x02, 0xea, 3, 0, 0, 1]);
 pub(crate) const BOX_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0xea, 0x03ff, 0xfe00, 1);
-/// Names the first access point in observations; the others' have their numbers at the end. No host has one of them.
+/// Address of the first access point in observations; further ones differ in the last bytes. No host has one of these.
 const ACCESS_POINT: MacAddr = MacAddr([0x02, 0xea, 0, 0, 0, 0]);
-/// A tag of IEEE 802.1Q.
+/// Size of an IEEE 802.1Q tag.
 const VLAN_TAG: Bytes = Bytes(4);
-/// A reported signal is valid until the third next one.
+/// Validity of a reported signal: three reporting intervals.
 const SIGNAL_VALID: Span = Span::from_secs(3);
 /// Server port of the first application, as in the testbed.
 pub(crate) const FIRST_SERVER_PORT: u16 = 20_000;
@@ -52,17 +52,17 @@ pub(crate) const FIRST_DATAGRAM_PORT: u16 = 10_000;
 #[derive(Debug)]
 pub(crate) struct Middlebox {
     manager: Manager<PacketId>,
-    /// The box carries the traffic, not the bridge.
+    /// Whether the box carries the traffic; else the bridge does.
     carries: bool,
     timer: Timer,
-    /// Who talks to whom, by application.
+    /// Addresses of each application's two ends.
     talks: Vec<Talk>,
     reports_stations: bool,
     reports_rates: bool,
     reports_signals: bool,
-    /// Delay of a report after an association, if there are reports.
+    /// Delay of an association report; `None` without such reports.
     associations_delay: Option<Span>,
-    /// Interval of the reports of the access point's losses.
+    /// Interval of the reports of access points' losses.
     losses_interval: Option<Span>,
 }
 
@@ -70,12 +70,12 @@ pub(crate) struct Middlebox {
 #[derive(Debug)]
 pub(crate) struct Talk {
     pub(crate) station: (MacAddr, IpAddr),
-    /// The server's, or beyond the Internet link the router's MAC address.
+    /// Server, or the MAC address of the router if the server is behind the Internet link.
     pub(crate) server: (MacAddr, IpAddr),
     pub(crate) dscp: u8,
-    /// In which its frames cross the box.
+    /// VLAN in which its frames cross the box.
     vlan: Option<Vlan>,
-    /// The box sees datagrams, whatever is in them.
+    /// The box sees its packets as datagrams, whatever they contain.
     opaque: bool,
 }
 
@@ -97,7 +97,7 @@ impl Middlebox {
         })
     }
 
-    /// Whether packets go through it.
+    /// Whether packets go through the box.
     pub(crate) fn carries(&self) -> bool {
         self.carries
     }
@@ -118,7 +118,7 @@ impl Middlebox {
         self.manager.handle_command(now, command);
     }
 
-    /// A station's rate changed; without one: it left. Where the scenario lets the box know.
+    /// Reports a station's rate to the box, or with `None` its departure, if the scenario reports rates.
     pub(crate) fn observe(&mut self, now: Instant, host: usize, rate: Option<PhyRate>) {
         let mac = mac_of(host);
         match rate {
@@ -134,7 +134,7 @@ impl Middlebox {
         self.reports_signals
     }
 
-    /// The access point receives a station so strongly: in whole decibels, as access points report it.
+    /// Reports the signal at which the access point receives a station, in whole decibels as access points do.
     pub(crate) fn report_signal(&mut self, now: Instant, host: usize, signal: Dbm) {
         let report = RateReport {
             mac: mac_of(host),
@@ -154,13 +154,13 @@ impl Middlebox {
         self.associations_delay
     }
 
-    /// A station is at the access point of this name.
+    /// Reports that a station is associated with the access point of this name.
     pub(crate) fn report_association(&mut self, now: Instant, host: usize, access_point: &str) {
         let place = access_point.parse().ok().map(At::Named);
         self.manager.handle_observation(now, Observation::StationAt { mac: mac_of(host), place });
     }
 
-    /// A station's frames come in a VLAN from now on.
+    /// Sets the VLAN of a station's frames.
     pub(crate) fn set_vlan(&mut self, host: usize, vlan: Option<u16>) {
         let own = mac_of(host);
         let talks = self.talks.iter_mut().filter(|talk| talk.station.0 == own);
@@ -171,21 +171,21 @@ impl Middlebox {
         self.losses_interval
     }
 
-    /// The packets that the buffer of an access point has lost so far.
+    /// Reports the total of packets that an access point's buffer has dropped.
     pub(crate) fn report_losses(&mut self, now: Instant, number: usize, total: u64) {
         let MacAddr([a, b, c, d, e, f]) = ACCESS_POINT;
         let access_point = MacAddr([a, b, c, d, e, f + number as u8]);
         self.manager.handle_observation(now, Observation::AccessPointLosses { access_point, total });
     }
 
-    /// Its entry came up.
+    /// Handles the box's timer entry.
     pub(crate) fn fire(&mut self, now: Instant) {
         if self.timer.fires(now) && self.deadline().is_some_and(|at| at <= now) {
             self.manager.handle_timeout(now);
         }
     }
 
-    /// The next decision. The bridge carries on once the manager has drained, and the box when the guard tries it again.
+    /// The manager's next output. Switches to the bridge when the manager has drained, and back to the box when the guard retries it.
     pub(crate) fn poll_output(&mut self) -> Option<Output<PacketId>> {
         let output = self.manager.poll_output();
         if output.is_none() {
@@ -216,7 +216,7 @@ impl Middlebox {
         self.manager.report(now)
     }
 
-    /// The application that a station has this address for.
+    /// The application for which a station uses this address.
     pub(crate) fn app_of(&self, station: MacAddr, address: IpAddr) -> Option<usize> {
         self.talks.iter().position(|talk| talk.station == (station, address))
     }
@@ -296,13 +296,13 @@ fn probe_answer(talk: &Talk) -> PacketMeta {
     }
 }
 
-/// Length behind the Ethernet header of a probe for an address, and of the answer: ARP padded to Ethernet's least, or
+/// Length of a probe for an address, and of its answer, behind the Ethernet header: ARP padded to Ethernet's minimum, or
 /// neighbour discovery with its option.
 pub(crate) fn probe_len(address: IpAddr) -> Bytes {
     if address.is_ipv4() { Bytes(46) } else { Bytes(72) }
 }
 
-/// The header of speech: as of a codec agreed upon between the two ends (RFC 3551, 3), whose clock ticks as that of G.711.
+/// RTP header of a speech packet: a dynamic payload type (RFC 3551, 3) with the clock of G.711.
 fn rtp(app: u32, number: u16, sent: Instant) -> RtpMeta {
     const DYNAMIC: u8 = 96;
     const CLOCK_HZ: u64 = 8_000;
@@ -310,7 +310,7 @@ fn rtp(app: u32, number: u16, sent: Instant) -> RtpMeta {
     RtpMeta { payload_type: DYNAMIC, marker: false, sequence: number, timestamp: ticks as u32, source: app }
 }
 
-/// Ports of a packet.
+/// Source and destination ports of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ports {
     pub(crate) source: u16,
@@ -340,7 +340,7 @@ fn tcp_meta(segment: &Segment, ports: Ports) -> TcpMeta {
     }
 }
 
-/// Whether there are reports of stations' access points.
+/// Whether stations' access points are reported to the box.
 fn reports_associations(scenario: &Scenario) -> bool {
     !scenario.manager.access_point.is_empty() && scenario.access_points.iter().any(|point| point.channel.is_some())
 }
@@ -382,7 +382,7 @@ pub(crate) fn talk(scenario: &Scenario, app: &App) -> Talk {
     Talk { station, server, dscp: app.dscp, vlan: None, opaque }
 }
 
-/// The host with a MAC address that [`mac_of`] has given.
+/// The host whose MAC address [`mac_of`] gave.
 pub(crate) fn station_of(mac: MacAddr) -> Option<usize> {
     let MacAddr([.., high, low]) = mac;
     let host = usize::from(u16::from_be_bytes([high, low]));
@@ -406,7 +406,7 @@ mod tests {
         ping = [{ name = \"ping\", stations = [\"vht\", \"old\"], server = \"server\", interval = \"1 s\" }]\n";
 
     #[test]
-    fn the_box_knows_the_modes_of_stations_and_their_changes() {
+    fn the_box_gets_reported_modes_and_their_changes() {
         let scenario = Scenario::parse(TEXT, "modes.toml").unwrap_or_else(|error| panic!("{error}"));
         let mut middlebox = Middlebox::new(&scenario).expect("a right configuration");
         let of = |middlebox: &Middlebox, name: &str| {
@@ -418,7 +418,7 @@ mod tests {
         let (host, rate) = of(&middlebox, "vht");
         assert_eq!(rate, mode("VHT MCS 4, 80 MHz, 2 streams, GI 0.4 us"));
         assert_eq!(of(&middlebox, "old").1.mode(), None);
-        // As by an event.
+        // As an event changes it.
         for text in ["VHT MCS 4, 40 MHz, 4 streams, GI 0.4 us", "HT MCS 3, 40 MHz"] {
             middlebox.observe(Instant::ZERO, host, Some(mode(text)));
             assert_eq!(of(&middlebox, "vht").1, mode(text));

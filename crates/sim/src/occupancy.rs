@@ -11,9 +11,9 @@ use evenair_units::Instant;
 pub(crate) struct Occupancy {
     packets: u32,
     most: u32,
-    /// Departures less arrivals, in wrapping nanoseconds.
+    /// Departures minus arrivals, in wrapping nanoseconds.
     area: u64,
-    /// When a frame left last.
+    /// Time of the last departure.
     left: Instant,
 }
 
@@ -22,22 +22,22 @@ impl Occupancy {
         self.packets.into()
     }
 
-    /// Whether a frame left at `begin` or after that.
+    /// Whether a frame left at `begin` or later.
     pub(crate) fn was_left_since(&self, begin: Instant) -> bool {
         self.left >= begin
     }
 
-    /// A frame that was due at `due`, which may be past, comes. One that finds no room leaves at once.
+    /// Counts the arrival of a frame that was due at `due`, which may be past. A frame that finds no room leaves at once.
     pub(crate) fn arrive(&mut self, now: Instant, due: Instant) {
         self.packets += 1;
         self.area = self.area.wrapping_sub(due.as_nanos());
         if due < now {
-            // It was there beside the one that is just leaving.
+            // It overlapped with the frame that is just leaving.
             self.most = self.most.max(self.packets + u32::from(self.left == now));
         }
     }
 
-    /// A frame leaves, or `found_no_room`.
+    /// Counts a frame that leaves, or that `found_no_room`.
     pub(crate) fn leave(&mut self, at: Instant, found_no_room: bool) {
         if !found_no_room {
             // A queue is longest just before a frame leaves it, or now.
@@ -48,11 +48,11 @@ impl Occupancy {
         self.area = self.area.wrapping_add(at.as_nanos());
     }
 
-    /// Frames times nanoseconds since the last call, and the most frames there were.
+    /// Frame-nanoseconds since the last call, and the maximum number of frames.
     pub(crate) fn take(&mut self, now: Instant) -> (u64, u64) {
         let standing = u64::from(self.packets).wrapping_mul(now.as_nanos());
         let since = self.area.wrapping_add(standing);
-        // From now on the area is counted from here.
+        // The area counts from here on.
         self.area = standing.wrapping_neg();
         (since, std::mem::replace(&mut self.most, self.packets).max(self.packets).into())
     }

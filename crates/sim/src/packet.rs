@@ -15,24 +15,24 @@ use evenair_workload::Direction;
 
 use crate::tcp::Segment;
 
-/// The number of a packet in the pool.
+/// Index of a packet in the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketId(u32);
 
 impl PacketId {
-    /// The place in the pool, which a later packet gets again.
+    /// The index as `usize`; a later packet may reuse it.
     pub(crate) fn place(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A packet between a station and a server, two of them in as much memory as a processor fetches at once.
+/// A packet between a station and a server, half a cache line in size.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 pub(crate) struct Packet {
     /// The application it belongs to, which knows both ends.
     pub(crate) app: u32,
-    /// From the station, or to it.
+    /// Direction from or to the station.
     pub(crate) way: Direction,
     /// Size of the IP packet.
     pub(crate) len: Bytes,
@@ -40,7 +40,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// When it was made; `entered`, when it entered where it is, for those that do not tell.
+    /// When the packet was made; `entered`, the time at which it entered its queue, if the record does not have that.
     pub(crate) fn made(&self, entered: Instant) -> Instant {
         match self.body {
             Body::Datagram { sent } => sent,
@@ -48,7 +48,7 @@ impl Packet {
         }
     }
 
-    /// What a queue on the air may know of it; `segment` is that in it, where there is one.
+    /// What a queue on the air may read of the packet; `segment` is its TCP segment, if any.
     fn tag(&self, segment: Option<&Segment>, station: u32) -> Tag {
         let forth = self.way == Direction::Down;
         let (connection, progress) = match (&self.body, segment) {
@@ -74,22 +74,22 @@ pub(crate) enum Body {
         connection: u32,
         /// Distinguishes the connection from earlier ones with the same index.
         serial: u32,
-        /// Of the segment, which the pool has.
+        /// Kind of the segment, which is stored in the pool.
         carries: Carries,
     },
-    /// Due at `sent`: a sender that sleeps while its station's buffer has something may make it later.
+    /// Due at `sent`: a sender that sleeps while its station's buffer is occupied may make the record later.
     Datagram { sent: Instant },
     /// A packet of a call.
     Speech {
         /// Its sequence number, modulo 2^16.
         number: u16,
-        /// When it was said.
+        /// When it was spoken.
         sent: Instant,
     },
     /// An echo request or its answer.
     Echo { sent: Instant },
-    /// A probe of the box to the station, or the station's answer. It is of the network, and of no application, though it
-    /// goes the way of one.
+    /// A probe of the box to the station, or the station's answer. It belongs to no application, though it is routed like a
+    /// packet of one.
     Probe,
 }
 
@@ -97,7 +97,7 @@ pub(crate) enum Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carries {
     Data,
-    /// It acknowledges and does nothing else.
+    /// It acknowledges and carries nothing else.
     PureAck,
     Nothing,
 }
@@ -115,7 +115,7 @@ impl Carries {
     }
 }
 
-/// A segment, where a piece of memory begins that a processor fetches at once: one without SACK is in that piece.
+/// A segment, aligned to a cache line: one without SACK blocks fits into it.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Kept(Segment);
@@ -123,11 +123,11 @@ struct Kept(Segment);
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     packets: Vec<Packet>,
-    /// At the same places, for packets that have any; up to the highest such place.
+    /// TCP segments by packet index, up to the highest index that has had one.
     segments: Vec<Kept>,
     free: Vec<u32>,
     created: u64,
-    /// Code points of packets that a box has given another one than their application's, by place. There are few.
+    /// DSCP of the few packets that a box has remarked, by packet index.
     remarked: BTreeMap<u32, u8>,
 }
 
@@ -143,7 +143,7 @@ impl Pool {
         PacketId(u32::try_from(self.packets.len() - 1).expect("fewer than 2^32 packets under way"))
     }
 
-    /// Where the segment is to be written of the packet that is added next.
+    /// Where to write the segment of the packet that is added next.
     #[inline(always)]
     pub(crate) fn next_segment(&mut self) -> &mut Segment {
         let place = self.free.last().map_or(self.packets.len(), |&place| place as usize);
@@ -153,14 +153,14 @@ impl Pool {
         &mut self.segments[place].0
     }
 
-    /// A packet, and the segment in it where there is one.
+    /// A packet, and its TCP segment if it has one.
     pub(crate) fn whole(&self, id: PacketId) -> (&Packet, Option<&Segment>) {
         let packet = self.get(id);
         let segment = matches!(packet.body, Body::Tcp { .. }).then(|| self.segment(id));
         (packet, segment)
     }
 
-    /// What a queue on the air may know of a packet to or from a station.
+    /// What a queue on the air may read of a packet to or from a station.
     pub(crate) fn tag(&self, id: PacketId, station: u32) -> Tag {
         let (packet, segment) = self.whole(id);
         packet.tag(segment, station)
@@ -171,13 +171,12 @@ impl Pool {
         &self.segments[id.0 as usize].0
     }
 
-    /// The code point of a packet that a box has remarked.
+    /// DSCP of a packet that a box has remarked.
     pub(crate) fn remarked(&self, id: PacketId) -> Option<u8> {
         if self.remarked.is_empty() { None } else { self.remarked.get(&id.0).copied() }
     }
 
-    /// Makes the changes that a box asks for, as far as the records have what is to be changed: the window of TCP, and the
-    /// code point.
+    /// Applies a box's edits that the records can represent: the TCP window and the DSCP.
     pub(crate) fn edit(&mut self, id: PacketId, edits: &Edits) {
         if let Some(dscp) = edits.dscp {
             self.remarked.insert(id.0, dscp);
@@ -187,7 +186,7 @@ impl Pool {
         }
     }
 
-    /// Has a packet fetched, and the segment in it where there is one.
+    /// Prefetches a packet and its segment.
     #[inline]
     pub(crate) fn prefetch(&self, id: PacketId) {
         prefetch(self.get(id));
@@ -198,7 +197,7 @@ impl Pool {
         &self.packets[id.0 as usize]
     }
 
-    /// The packet has arrived or is lost.
+    /// Frees a packet that has arrived or is lost.
     #[inline(always)]
     pub(crate) fn take(&mut self, id: PacketId) -> Packet {
         if !self.remarked.is_empty() {
@@ -213,7 +212,7 @@ impl Pool {
         self.created
     }
 
-    /// Packets under way.
+    /// Packets in the pool.
     pub(crate) fn under_way(&self) -> usize {
         self.packets.len() - self.free.len()
     }

@@ -3,7 +3,7 @@
 //! An access point directly at the box has no path, and a packet is at the other end at once. A packet on the path to an
 //! access point that its station leaves meanwhile still arrives there, and is dropped.
 //!
-//! A station that answers late has a line of its own, between its host and its MAC.
+//! A station that answers late has its own delay line, between its host and its MAC.
 
 use evenair_link::{DelayConfig, DelayLine};
 use evenair_scenario::{DelaySpec, Place, Scenario};
@@ -14,7 +14,7 @@ use crate::domain::{Loss, Sender};
 use crate::packet::PacketId;
 use crate::world::World;
 
-/// What a line delays.
+/// Where a delay line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// One direction of the path of an access point, by its number.
@@ -29,11 +29,11 @@ struct Line {
     packets: DelayLine<PacketId>,
 }
 
-/// All of them that delay anything.
+/// All delay lines.
 #[derive(Debug)]
 pub(crate) struct Paths {
     lines: Vec<Line>,
-    /// When the next packet arrives on any; [`Instant::MAX`] where none is under way.
+    /// Next arrival on any line; [`Instant::MAX`] if all are empty.
     next: Instant,
 }
 
@@ -59,13 +59,13 @@ impl Paths {
         Self { lines, next: Instant::MAX }
     }
 
-    /// Whether there is none.
+    /// Whether there are no delay lines.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// When the next packet arrives; [`Instant::MAX`] where none is under way.
+    /// Next arrival; [`Instant::MAX`] if all lines are empty.
     #[inline(always)]
     pub(crate) fn deadline(&self) -> Instant {
         self.next
@@ -76,7 +76,7 @@ impl Paths {
         self.lines.iter().map(|line| line.packets.held()).sum()
     }
 
-    /// A packet comes to a path. Gives it back where there is none.
+    /// Sends a packet into a delay line. Gives it back if there is none.
     fn send(&mut self, now: Instant, end: End, packet: PacketId) -> Option<PacketId> {
         let Some(line) = self.lines.iter_mut().find(|line| line.end == end) else { return Some(packet) };
         line.packets.handle_frame(now, packet);
@@ -84,7 +84,7 @@ impl Paths {
         None
     }
 
-    /// The next packet that has arrived by `now`; at one instant those of the access point that the file names first.
+    /// The next packet that has arrived by `now`; at equal times in the order of access points in the file.
     fn arrival(&mut self, now: Instant) -> Option<(End, PacketId)> {
         let due = |line: &Line| line.packets.poll_deadline().unwrap_or(Instant::MAX);
         let line = self.lines.iter_mut().min_by_key(|line| due(line))?;
@@ -96,7 +96,7 @@ impl Paths {
 }
 
 impl World {
-    /// An access point has received a packet of a station, which goes to the box.
+    /// Forwards a packet that an access point received from a station toward the box.
     #[inline(always)]
     pub(crate) fn leave_access_point(&mut self, station: usize, id: PacketId) {
         if let Some(id) = self.take_path(station, Direction::Up, id) {
@@ -104,7 +104,7 @@ impl World {
         }
     }
 
-    /// A packet for a station leaves the box. Gives it back where it is at the access point at once.
+    /// Sends a packet for a station from the box. Gives it back if its access point has no path.
     #[inline(always)]
     pub(crate) fn take_path(&mut self, station: usize, way: Direction, id: PacketId) -> Option<PacketId> {
         if self.paths.is_empty() {
@@ -114,7 +114,7 @@ impl World {
         self.paths.send(self.now, End::Path { access_point, way }, id)
     }
 
-    /// The next packet that is due comes to the end of its path.
+    /// Delivers the next due packet at the end of its line.
     pub(crate) fn take_from_path(&mut self) {
         let Some((end, id)) = self.paths.arrival(self.now) else { return };
         match end {
@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// A packet of a station waits for as long as the station answers late. Gives it back where it does not wait.
+    /// Delays a packet of a station that answers late. Gives it back if the station does not.
     #[inline(always)]
     pub(crate) fn take_delay_of_station(&mut self, station: usize, id: PacketId) -> Option<PacketId> {
         if self.paths.is_empty() {

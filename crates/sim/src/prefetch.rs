@@ -15,12 +15,12 @@ use crate::event_queue::{Side, Task};
 use crate::packet::{Body, Carries, PacketId};
 use crate::world::World;
 
-/// Connections or stations from which on it is worth the look: what is known of fewer stays beside the processor.
+/// Number of connections or stations from which on prefetching pays: the state of fewer stays in the caches.
 pub(crate) const MANY: usize = 128;
 
 impl World {
-    /// An access point has delivered a frame, and what waits in it will follow: first its place in the queue is asked for, a
-    /// frame later the packet, then its connection, and then what is found by that; each when what leads to it is there.
+    /// Prefetches for the packets queued behind a frame that an access point has delivered, in stages: the queue entry, a
+    /// frame later the packet, then its connection, then what that points to; each when the previous stage has arrived.
     #[inline(never)]
     pub(crate) fn prefetch_queue(&self, domain: usize, point: NodeId) {
         let medium = &self.domains.at(domain).medium;
@@ -38,7 +38,7 @@ impl World {
         }
     }
 
-    /// A packet will arrive at this end of its connection.
+    /// Prefetches for a packet that will arrive at this end of its connection.
     #[inline]
     pub(crate) fn prefetch_arrival(&self, id: PacketId, side: Side) {
         let packet = self.pool.get(id);
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// The next entry of the event queue will come up.
+    /// Prefetches for the next entry of the event queue.
     #[inline]
     pub(crate) fn prefetch_next_event(&self) {
         match self.event_queue.peek() {
@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// A frame was delivered: the next sender will send its own, and if it is a station, may need another.
+    /// Prefetches for the next sender after a delivery, and for a station's next packet.
     #[inline]
     pub(crate) fn prefetch_next_sender(&self, domain: usize) {
         let air = self.domains.at(domain);
@@ -77,13 +77,13 @@ impl World {
         }
     }
 
-    /// Whether stations or connections are so many that looking ahead is worth it.
+    /// Whether there are enough stations or connections for prefetching to pay.
     #[inline]
     pub(crate) fn is_large(&self) -> bool {
         self.apps.len() >= MANY || self.connections.are_many()
     }
 
-    /// The station of an application will send.
+    /// Prefetches for a packet that an application's station will send.
     #[inline]
     pub(crate) fn prefetch_station(&self, app: u32) {
         let station = self.ways[app as usize].station as usize;

@@ -1,7 +1,7 @@
 //! Probes of the box: requests for stations' addresses, which they answer.
 //!
-//! A probe goes the way of a packet of an application of its station, from the box on. Its answer ends at the box, be it
-//! with the manager or with the bridge, which is the host that the answer is for.
+//! From the box on, a probe is routed like a packet of an application of its station. Its answer ends at the box, which is
+//! its destination, whether the manager or the bridge carries the traffic.
 
 use evenair_medium::AccessCategory;
 use evenair_packet::MacAddr;
@@ -14,7 +14,7 @@ use crate::packet::{Body, Packet, PacketId};
 use crate::world::World;
 
 impl World {
-    /// The box asks a station for an address that it uses.
+    /// Sends a probe of the box to a station for an address that it uses.
     pub(crate) fn send_probe(&mut self, station: MacAddr, address: IpAddr) {
         let app = self.middlebox.as_ref().and_then(|middlebox| middlebox.app_of(station, address));
         if let Some(app) = app {
@@ -24,7 +24,7 @@ impl World {
         }
     }
 
-    /// A station was asked, and answers at once.
+    /// Sends a station's immediate answer to a probe.
     pub(crate) fn answer_probe(&mut self, probe: &Packet) {
         let answer = Packet { way: Direction::Up, ..*probe };
         let station = self.ways[probe.app as usize].station as usize;
@@ -36,7 +36,7 @@ impl World {
         matches!(self.pool.get(id).body, Body::Probe)
     }
 
-    /// A packet for the box has come to it.
+    /// Ends a packet whose destination is the box.
     pub(crate) fn end(&mut self, id: PacketId) {
         self.pool.take(id);
         self.arrived += 1;

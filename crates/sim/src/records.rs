@@ -5,14 +5,14 @@
 //! the misses of several samples. The log has a fixed size for a number of records. With few records, samples are applied
 //! at once.
 
-/// From so many records on there is a log. The histograms of fewer fit beside the processor.
+/// Number of records from which on there is a log. The histograms of fewer fit into the caches.
 const MANY: usize = 128;
-/// So many records ahead are asked for.
+/// How many records ahead are prefetched.
 const AHEAD: usize = 2;
-/// No sample.
+/// No sample: end of a chain.
 const NONE: u32 = u32::MAX;
 
-/// What takes samples in.
+/// A record that takes samples.
 pub(crate) trait Record {
     type Sample: Copy;
 
@@ -21,7 +21,7 @@ pub(crate) trait Record {
 
     fn enter(&mut self, sample: Self::Sample);
 
-    /// Has the memory fetched that a sample needs.
+    /// Prefetches what a sample updates.
     fn prefetch(&self, sample: Self::Sample);
 }
 
@@ -35,14 +35,14 @@ pub(crate) struct Records<R: Record> {
 #[derive(Debug)]
 struct Log<S> {
     samples: Vec<S>,
-    /// How many there may be.
+    /// Capacity of the log, in samples.
     most: usize,
-    /// Of each sample, the one before it of the same record. Apart from the samples, so that it takes little room and a
-    /// chain is followed quickly.
+    /// For each sample, the previous one of the same record. Apart from the samples, so that following a chain touches
+    /// little memory.
     before: Vec<u32>,
     /// The latest sample of each record.
     latest: Vec<u32>,
-    /// Kept for its memory.
+    /// Scratch buffer, kept for its memory.
     chain: Vec<u32>,
 }
 
@@ -105,7 +105,7 @@ impl<S: Copy> Log<S> {
     #[inline(never)]
     fn empty_into<R: Record<Sample = S>>(&mut self, records: &mut [R]) {
         for number in 0..records.len() {
-            // The latest sample of a record that comes soon says where the others of it go, for most of them.
+            // The latest sample of an upcoming record usually tells which part of the record its other samples touch.
             if let Some(&place) = self.latest.get(number + AHEAD).filter(|&&place| place != NONE) {
                 records[number + AHEAD].prefetch(self.samples[place as usize]);
             }
@@ -137,7 +137,7 @@ mod tests {
         fn prefetch(&self, _: u64) {}
     }
 
-    /// Each record gets its own samples in their order, whether they are few or many.
+    /// Each record gets its own samples in order, whether they are few or many.
     #[test]
     fn samples_reach_their_records_in_order() {
         for many in [1, 7, MANY - 1, MANY, 3 * MANY] {

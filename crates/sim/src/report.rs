@@ -83,7 +83,7 @@ fn box_counters(world: &World) -> Option<BoxCounters> {
     })
 }
 
-/// The name of a wired port among the places where packets are counted: each direction of the Internet link by itself.
+/// Name of a wired port in loss results; the directions of the Internet link have separate names.
 pub(crate) fn port(scenario: &Scenario, leads: Leads) -> String {
     match leads {
         Leads::UpInternet => "internet up".to_owned(),
@@ -96,7 +96,7 @@ fn medium_use(world: &World, counted: &CountedAirtime) -> MediumUse {
     let (scenario, domains) = (&world.scenario, &world.domains);
     let totals = &counted.media;
     let part = |span: Span| share(span.as_secs_f64(), scenario.duration.as_secs_f64());
-    // Of several media, the mean.
+    // Mean over several media.
     let mean =
         |of: fn(&Totals) -> Span| totals.iter().map(|totals| part(of(totals))).sum::<f64>() / totals.len() as f64;
     let senders: Counter = domains.all().map(|air| air.medium.all_counters()).sum();
@@ -123,8 +123,8 @@ fn medium_use(world: &World, counted: &CountedAirtime) -> MediumUse {
     }
 }
 
-/// Airtime so far: of each station once, in the order of hosts, whatever media it was on. The airtime of exchanges under way is
-/// split up to now, which changes nothing else.
+/// Airtime so far, per station in the order of hosts and summed over media. The airtime of exchanges in progress is split at
+/// the present time, which changes nothing else.
 pub(crate) fn counted_airtime(world: &mut World) -> CountedAirtime {
     let now = world.now;
     world.domains.all_mut().for_each(|air| air.medium.split_airtime(now));
@@ -142,7 +142,7 @@ pub(crate) fn counted_airtime(world: &mut World) -> CountedAirtime {
     }
 }
 
-/// What the box estimates of each station that it knows, by host.
+/// Charged airtime of each station that the box knows, by host.
 fn charged(world: &World) -> BTreeMap<usize, Charge> {
     let stations = world.middlebox.as_ref().map_or_else(Vec::new, |middlebox| middlebox.report(world.now).stations);
     let charge = |station: &evenair_manager::StationReport| {
@@ -170,12 +170,12 @@ fn airtime(world: &World, part: impl Fn(Span) -> f64) -> Vec<AirtimeShare> {
     shares
 }
 
-/// The name of a host, or of the access point of this number.
+/// Name of a host, or of the access point of this index.
 fn sender_name(scenario: &Scenario, sender: Result<usize, usize>) -> String {
     sender.map_or_else(|point| scenario.access_points[point].name.clone(), |host| scenario.hosts[host].name.clone())
 }
 
-/// Where frames were lost. Places have the testbed's names.
+/// Frames lost, by site. Sites have the testbed's names.
 fn losses(world: &World) -> Vec<LossCount> {
     let scenario = &world.scenario;
     let air = world.domains.all().flat_map(|air| air.losses()).map(|(sender, reason, frames)| LossCount {
@@ -190,7 +190,7 @@ fn losses(world: &World) -> Vec<LossCount> {
     });
     let mut losses: Vec<LossCount> = Vec::new();
     for loss in air.filter(|loss| loss.frames > 0) {
-        // A station may have lost some on several media.
+        // A station may have lost frames on several media.
         let same = |known: &&mut LossCount| {
             world.domains.are_several() && known.place == loss.place && known.reason == loss.reason
         };

@@ -8,33 +8,33 @@ use evenair_results::LossSeries;
 use evenair_scenario::Scenario;
 use evenair_units::hint::prefetch;
 
-/// Whole intervals of a run.
+/// Number of whole intervals of a run.
 pub(crate) fn intervals(scenario: &Scenario) -> usize {
     (scenario.duration / scenario.measure.interval) as usize
 }
 
-/// Rows in a piece of memory: few enough for the allocator to keep the piece when it is given back, for the series that are
-/// made of the rows. What goes back to the kernel and comes again has to be cleared and entered page by page.
+/// Rows in a piece of memory: small enough that the allocator keeps a freed piece for the series made of the rows. Memory
+/// returned to the kernel would have to be cleared and mapped again page by page.
 const PIECE: usize = 1 << 9;
-/// So many rows of an owner, which lie far apart, are asked for at once.
+/// How many of an owner's rows, which lie far apart, are prefetched at once.
 const AHEAD: usize = 8;
 
-/// Rows of many senders or applications, each of those intervals in which something happened to it.
+/// Rows of many senders or applications, one for each interval in which something happened.
 #[derive(Debug)]
 pub(crate) struct Rows<R> {
-    /// The interval of each, and the row: all pieces but the last one are full.
+    /// Interval and row; all pieces but the last one are full.
     pieces: Vec<Vec<(u32, R)>>,
-    /// Whose it is: by itself, since sorting asks for nothing else.
+    /// Owner of each row, stored separately since sorting reads nothing else.
     owners: Vec<u32>,
 }
 
-/// Rows by whose they are.
+/// Rows sorted by owner.
 #[derive(Debug)]
 pub(crate) struct Sorted<R> {
     pieces: Vec<Vec<(u32, R)>>,
-    /// Places of rows, those of each owner together and in the order of time.
+    /// Indices of rows, grouped by owner and in the order of time.
     order: Vec<u32>,
-    /// Where in `order` each owner's begin; and the end.
+    /// Where each owner's rows begin in `order`, and the end.
     begins: Vec<u32>,
 }
 
@@ -45,7 +45,7 @@ impl<R> Default for Rows<R> {
 }
 
 impl<R> Rows<R> {
-    /// The row of `owner` in interval `number`, which is never less than that of an earlier row of the same owner.
+    /// Adds the row of `owner` in interval `number`, which must not be below that of an earlier row of the owner.
     #[inline]
     pub(crate) fn push(&mut self, owner: usize, number: usize, row: R) {
         let row = (number as u32, row);
@@ -58,13 +58,13 @@ impl<R> Rows<R> {
 
     #[cold]
     fn begin_piece(&mut self, row: (u32, R)) {
-        // The first one is small where there are few.
+        // The first piece is small, as there may be few rows.
         let mut piece = Vec::with_capacity(if self.pieces.is_empty() { 0 } else { PIECE });
         piece.push(row);
         self.pieces.push(piece);
     }
 
-    /// All rows, of so many owners.
+    /// Sorts the rows of this many owners.
     pub(crate) fn sort(self, owners: usize) -> Sorted<R> {
         let mut begins = vec![0; owners + 1];
         self.owners.iter().for_each(|&owner| begins[owner as usize + 1] += 1);
@@ -80,7 +80,7 @@ impl<R> Rows<R> {
 }
 
 impl<R> Sorted<R> {
-    /// The numbers of the intervals of an owner's rows, and the rows.
+    /// An owner's rows, each with the number of its interval.
     pub(crate) fn of(&self, owner: usize) -> impl Iterator<Item = (usize, &R)> {
         let [begin, end] = [self.begins[owner] as usize, self.begins[owner + 1] as usize];
         (begin..end).map(|at| {
@@ -97,15 +97,15 @@ impl<R> Sorted<R> {
     }
 }
 
-/// An interval of a run, by its number among so many.
+/// An interval of a run, with the number of intervals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Interval {
     pub(crate) number: usize,
     pub(crate) intervals: usize,
 }
 
-/// Enters the value of an interval, unless it is zero as those before that are not there yet. A
-/// series that has any value will be as long as the run, and gets its memory at once.
+/// Sets the value of an interval; a zero is not stored while the series is shorter. A series gets its final capacity with
+/// its first value.
 #[inline]
 pub(crate) fn put<T: Copy + Default + PartialEq>(series: &mut Vec<T>, at: Interval, value: T) {
     let Interval { number, intervals } = at;
@@ -117,7 +117,7 @@ pub(crate) fn put<T: Copy + Default + PartialEq>(series: &mut Vec<T>, at: Interv
     }
 }
 
-/// Zeros up to interval `number`.
+/// Appends zeros up to interval `number`.
 #[inline(never)]
 fn skip_to<T: Copy + Default>(series: &mut Vec<T>, number: usize, intervals: usize) {
     if series.capacity() == 0 {
@@ -126,7 +126,7 @@ fn skip_to<T: Copy + Default>(series: &mut Vec<T>, number: usize, intervals: usi
     series.resize(number, T::default());
 }
 
-/// The same for a reason of losses.
+/// As [`put`], for the losses of a reason.
 pub(crate) fn put_loss(series: &mut Vec<LossSeries>, at: Interval, reason: &str, frames: u64) {
     if frames > 0 {
         let place = series.iter().position(|loss| loss.reason == reason).unwrap_or_else(|| {
@@ -137,7 +137,7 @@ pub(crate) fn put_loss(series: &mut Vec<LossSeries>, at: Interval, reason: &str,
     }
 }
 
-/// Makes a series as long as the run, unless it is empty.
+/// Appends zeros up to the length of the run, unless the series is empty.
 pub(crate) fn fill<T: Copy + Default>(series: &mut Vec<T>, intervals: usize) {
     if !series.is_empty() {
         series.resize(intervals, T::default());

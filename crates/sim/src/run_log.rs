@@ -3,19 +3,19 @@
 
 use evenair_results::EventRecord;
 
-/// What a note is called in results.
+/// Kind of a note in results.
 pub(crate) const NOTE: &str = "note";
 
 #[derive(Debug)]
 pub(crate) struct RunLog {
     records: Vec<EventRecord>,
-    /// Notes that may still be listed.
+    /// How many more notes may be listed.
     room: usize,
     left_out: u64,
 }
 
 impl RunLog {
-    /// With so many notes listed.
+    /// A log that lists at most this many notes.
     pub(crate) fn new(most: usize) -> Self {
         Self { records: Vec::new(), room: most, left_out: 0 }
     }
@@ -31,7 +31,7 @@ impl RunLog {
         self.records.push(record);
     }
 
-    /// All that is listed, at the end of the run.
+    /// All listed records, at the end of the run.
     pub(crate) fn finish(mut self, at_s: f64) -> Vec<EventRecord> {
         if self.left_out > 0 {
             let detail = format!("{} more notes are not listed", self.left_out);

@@ -13,14 +13,14 @@ use evenair_wifi::PhyRate;
 use crate::records::Record;
 use crate::rows::{Interval, Rows, fill, put, put_loss};
 
-/// What has no series.
+/// Values of a sender that have no series.
 #[derive(Debug, Default)]
 pub(crate) struct Deliveries {
     sojourn: Histogram,
     by_attempts: Vec<u64>,
-    /// Attempts by PHY rate, where senders choose.
+    /// Attempts by PHY rate, if senders choose rates.
     by_rate: BTreeMap<UsedRate, u64>,
-    /// Toward the station and from it; empty before there are any.
+    /// Toward the station and from it; empty until there are PPDUs.
     ppdus: Vec<PpduCounters>,
 }
 
@@ -29,19 +29,19 @@ pub(crate) struct Deliveries {
 pub(crate) struct Delivery {
     /// Time in the buffer.
     pub(crate) sojourn: Span,
-    /// What it took.
+    /// Transmissions that it took.
     pub(crate) attempts: u32,
 }
 
-/// The senders' parts in the intervals.
+/// Interval rows of the senders.
 #[derive(Debug)]
 pub(crate) struct NodeRows {
     rows: Rows<NodeRow>,
-    /// Of each, the name, and the losses, which are few.
+    /// Names and losses of the senders; losses are few.
     series: Vec<NodeSeries>,
 }
 
-/// A sender's part in an interval.
+/// A sender's values in an interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeRow {
     pub(crate) offered: u32,
@@ -58,12 +58,12 @@ pub(crate) struct NodeRow {
 }
 
 impl Deliveries {
-    /// It has made so many attempts at this rate.
+    /// Counts attempts at this rate.
     pub(crate) fn use_rate(&mut self, rate: PhyRate, attempts: u64) {
         *self.by_rate.entry(rate.into()).or_default() += attempts;
     }
 
-    /// PPDUs toward the station and from it.
+    /// Counts PPDUs toward the station and from it.
     pub(crate) fn count_ppdus(&mut self, ways: [PpduCounters; 2]) {
         if ways.iter().any(|way| !way.is_empty()) {
             self.ppdus.resize_with(ways.len(), PpduCounters::default);
@@ -71,7 +71,7 @@ impl Deliveries {
         }
     }
 
-    /// What was counted since the last call.
+    /// The values since the last call.
     pub(crate) fn take(&mut self) -> NodePeriod {
         NodePeriod {
             sojourn: self.sojourn.take(),
@@ -108,7 +108,7 @@ impl NodeRows {
         Self { rows: Rows::default(), series: nodes.map(series).collect() }
     }
 
-    /// How many senders there are.
+    /// Number of senders.
     pub(crate) fn senders(&self) -> usize {
         self.series.len()
     }
@@ -118,7 +118,7 @@ impl NodeRows {
         self.rows.push(node, interval, row);
     }
 
-    /// Frames were lost for a reason in an interval, of so many of the run.
+    /// Counts frames that were lost for a reason in an interval.
     pub(crate) fn lose(&mut self, node: usize, at: Interval, reason: &str, frames: u64) {
         put_loss(&mut self.series[node].lost_frames, at, reason, frames);
     }

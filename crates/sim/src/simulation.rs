@@ -19,12 +19,12 @@ use crate::wlan_record::{WlanSegments, WlanTime};
 use crate::world::World;
 use crate::{CommandError, SimError, SimOptions, connections, report};
 
-/// Between two questions whether to go on: at most so many events, each of some microseconds of a processor at most, ...
+/// Between two checks whether to go on: the maximum number of events, each a few microseconds of CPU time at most, ...
 const EVENTS: u32 = 10_000;
-/// ... and so much of virtual time, in which a medium without an event for the world has some thousand steps.
+/// ... and of virtual time, in which a medium without an event for the world makes some thousand steps.
 const LONGEST_STEP: Span = Span::from_millis(100);
 
-/// A run of a scenario in virtual time. It does nothing by itself.
+/// A run of a scenario in virtual time. It advances only when it is called.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -55,7 +55,7 @@ const LONGEST_STEP: Span = Span::from_millis(100);
 #[derive(Debug)]
 pub struct Simulation {
     world: World,
-    /// Its last interval has ended, and nothing is due any more.
+    /// The last interval has ended, and nothing is due any more.
     is_over: bool,
 }
 
@@ -63,7 +63,7 @@ impl Simulation {
     /// A run at its start.
     ///
     /// # Errors
-    /// Where the scenario or the options ask for what is not simulated, or a trace cannot be written.
+    /// If the scenario or the options ask for something that is not simulated, or a trace cannot be written.
     pub fn new(scenario: Arc<Scenario>, options: &SimOptions) -> Result<Self, SimError> {
         let tcp = match &options.tcp {
             Some(config) => config.clone(),
@@ -79,16 +79,16 @@ impl Simulation {
         Ok(Self { world, is_over: false })
     }
 
-    /// Runs until `at`, since the start of the run: all that is due before it has happened, and nothing that is due then. Before
-    /// now there is nothing to do; beyond the scenario's duration the run is over.
+    /// Runs until `at`, relative to the start of the run: processes everything that is due before `at`, and nothing that is due
+    /// at it. Does nothing if `at` is past; the run ends at the scenario's duration.
     pub fn step_until(&mut self, at: Span) {
-        // It goes on whatever is said.
+        // Never breaks.
         let _ = self.step_while(at, |_| ControlFlow::Continue(()));
     }
 
-    /// As [`Simulation::step_until`], while `go_on` says so. It gets the progress at the end of each interval, and `None` in
-    /// between, several times in a tenth of a second of wall-clock time. After a break the run is between two events,
-    /// and can be stepped further.
+    /// As [`Simulation::step_until`], while `go_on` continues. It gets the progress at the end of each interval, and `None`
+    /// in between, several times in a tenth of a second of wall-clock time. After a break the run is between two events, and
+    /// can be stepped further.
     pub fn step_while(
         &mut self,
         at: Span,
@@ -115,13 +115,13 @@ impl Simulation {
         ControlFlow::Continue(())
     }
 
-    /// Does now what the scenario's `[[event]]` of these keys would do: TOML such as `do = "leave"` and `stations = ["near"]`, one a
-    /// line, without `at`.
+    /// Performs now what the scenario's `[[event]]` with these keys would do: TOML such as `do = "leave"` and `stations = ["near"]`,
+    /// one key per line, without `at`.
     ///
     /// # Errors
-    /// What would be wrong with the event in the scenario's file. And where the run is over, has no box to command
-    /// ([`SimOptions::has_box`]), or a station would roam to where it and another one do not hear each other, of which the medium
-    /// has to know at the start. A command that is refused changes nothing.
+    /// If the event would be wrong in the scenario's file, the run is over or has no box to command ([`SimOptions::has_box`]), or
+    /// a station would roam out of the hearing of another one, which the medium must know at the start. A refused command changes
+    /// nothing.
     pub fn command(&mut self, text: &str) -> Result<(), CommandError> {
         if self.is_over {
             return Err(CommandError::Over);
@@ -136,7 +136,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Refuses a roam after which nodes of a medium would be hidden from each other that was built for none.
+    /// Refuses a roam that would hide nodes from each other on a medium built without hidden nodes.
     fn refuse_hiding(&self, events: &[Event]) -> Result<(), CommandError> {
         if !events.iter().any(|event| matches!(event.action, Action::Roam { .. })) {
             return Ok(());
@@ -163,7 +163,7 @@ impl Simulation {
         self.is_over
     }
 
-    /// The state at the end of the last interval that has ended.
+    /// The state at the end of the last completed interval.
     pub fn progress(&self) -> &Progress {
         self.world.meter.progress()
     }
@@ -173,27 +173,27 @@ impl Simulation {
         &self.world.scenario
     }
 
-    /// The seconds of the box since the last call, where it is watched ([`SimOptions::watching`]).
+    /// The seconds of the box since the last call, if it is watched ([`SimOptions::watching`]).
     pub fn take_seconds(&mut self) -> Vec<Second> {
         self.world.watch.as_mut().map(|watch| watch.take_seconds()).unwrap_or_default()
     }
 
-    /// The packets on the WLAN that were delivered or lost since the last call, where they are recorded ([`SimOptions::record_packets`]).
+    /// The packets on the WLAN that were delivered or lost since the last call, if they are recorded ([`SimOptions::record_packets`]).
     pub fn take_packets(&mut self) -> Vec<PacketRecord> {
         self.world.take_packets()
     }
 
-    /// What the box's manager reports now, where the run has a box.
+    /// The present report of the box's manager, if the run has a box.
     pub fn box_report(&self) -> Option<Report> {
         self.world.middlebox.as_ref().map(|middlebox| middlebox.report(self.world.now))
     }
 
-    /// The TCP packets that stations have acknowledged so far, where they are recorded ([`SimOptions::record_wlan`]).
+    /// The TCP packets that stations have acknowledged so far, if they are recorded ([`SimOptions::record_wlan`]).
     pub fn wlan_times(&self) -> &[WlanTime] {
         self.world.wlan_record.as_ref().map_or(&[], |record| record.times())
     }
 
-    /// TCP DATA between the box and the station of an application so far, where they are recorded ([`SimOptions::record_wlan`]).
+    /// TCP DATA between the box and an application's station so far, if they are recorded ([`SimOptions::record_wlan`]).
     ///
     /// # Panics
     /// If the scenario has no application of this number.
@@ -204,7 +204,7 @@ impl Simulation {
     /// Runs to the end, and gives the result.
     ///
     /// # Errors
-    /// A trace cannot be written.
+    /// If a trace cannot be written.
     pub fn result(mut self) -> Result<RunResult, SimError> {
         self.step_until(self.world.scenario.duration);
         self.world.cut_transfers();

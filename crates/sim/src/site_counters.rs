@@ -8,12 +8,12 @@ use crate::report;
 use crate::rows::{Interval, fill, put, put_loss};
 use crate::wire::{Leads, Wire};
 
-/// The ports in their order, then the box.
+/// Counters of the ports in their order, then of the box.
 #[derive(Debug)]
 pub(crate) struct SiteCounters {
-    /// Of the run.
+    /// Number of intervals of the run.
     whole: usize,
-    /// Those that have ended.
+    /// Number of intervals that have ended.
     intervals: usize,
     ports: Vec<Port>,
     middlebox: Option<(Counters, PlaceSeries)>,

@@ -1,8 +1,8 @@
 //! Observes the simulated box as the daemon observes itself: once a second a line of the watch feed from the manager's report, and
 //! the reasons of health that follow from it.
 //!
-//! The box has no ports of its own here: bytes that cross them are unknown in the line's totals. Fail-open always works. Packets that
-//! the box loses before the manager sees them are those of a planted fault ([`LossyRing`]).
+//! The box has no ports of its own here: the line's totals have no bytes at ports. Fail-open always works. The only packets that the
+//! box loses before the manager sees them are those of a planted fault ([`LossyRing`]).
 
 use evenair_api::causes::LossReason;
 use evenair_api::health::{Facts, Health, Limits, Reason};
@@ -12,35 +12,35 @@ use evenair_manager::Report;
 use evenair_units::{Instant, Span};
 use evenair_view::{Beside, Taken};
 
-/// Time between two lines.
+/// Time between two lines of the feed.
 pub(crate) const INTERVAL: Span = Span::from_secs(1);
 
 /// How the box is observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watching {
-    /// While the box is not inserted it observes: its manager gets copies of what the bridge carries.
+    /// The box observes while it is not inserted: its manager gets copies of what the bridge carries.
     pub observing: bool,
-    /// A fault of the box.
+    /// A planted fault of the box.
     pub lossy_ring: Option<LossyRing>,
 }
 
-/// While the box carries the traffic, its ring loses packets before the manager sees them.
+/// A planted fault: while the box carries the traffic, its ring loses packets before the manager sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossyRing {
-    /// Since when, from the start of the run.
+    /// Begin of the fault, from the start of the run.
     pub from: Span,
-    /// One packet in this many.
+    /// One packet in this many is lost.
     pub one_in: u64,
 }
 
-/// A second of the box.
+/// State of the box in one second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Second {
     /// Its end, in seconds from the start of the run.
     pub at_s: f64,
     /// Its line of the watch feed, without health and events.
     pub line: Line,
-    /// The reasons in force, that which matters most first.
+    /// Reasons of health in force, the most important first.
     pub reasons: Vec<Reason>,
 }
 
@@ -48,7 +48,7 @@ pub struct Second {
 #[derive(Debug)]
 pub(crate) struct Watch {
     watching: Watching,
-    /// Packets that came to the box's ring, and those of them that it lost.
+    /// Packets that arrived at the box's ring, and those of them that were lost.
     arrived: u64,
     lost: u64,
     before: Option<Taken>,
@@ -76,7 +76,7 @@ impl Watch {
         self.watching.observing
     }
 
-    /// A packet comes to the ring of a box that carries the traffic. Returns whether the ring loses it.
+    /// Counts a packet at the ring of a box that carries the traffic. Returns whether the ring loses it.
     pub(crate) fn loses_next(&mut self, now: Instant) -> bool {
         let ring = self.watching.lossy_ring.filter(|ring| now >= Instant::ZERO + ring.from);
         self.arrived += 1;
@@ -99,7 +99,7 @@ impl Watch {
         Taken::new(at_s, report, Status { uptime_s: at_s, fail_open, ..status })
     }
 
-    /// A second has passed; `names`: those of the report's stations.
+    /// Ends a second; `names` are the names of the report's stations.
     pub(crate) fn take_second(&mut self, now: Instant, report: &Report, names: Vec<Option<String>>) {
         let mut taken = self.state(now, report, names);
         let is_new = |before: &Taken| before.status().mode != taken.status().mode;
@@ -114,7 +114,7 @@ impl Watch {
         self.before = Some(taken);
     }
 
-    /// The seconds that were not taken yet.
+    /// The seconds since the last call.
     pub(crate) fn take_seconds(&mut self) -> Vec<Second> {
         std::mem::take(&mut self.seconds)
     }

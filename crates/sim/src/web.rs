@@ -14,9 +14,9 @@ use crate::flows::since_start;
 use crate::tcp;
 use crate::world::World;
 
-/// `GET /` ` HTTP/1.1` `Host: server` and the empty line, with line ends; the size in digits comes on top.
+/// Request without the digits of the size: `GET /` ` HTTP/1.1` `Host: server` and the empty line, with line ends.
 const REQUEST: u64 = 5 + 11 + 14 + 2;
-/// `HTTP/1.1 200 OK`, `Content-Length: ` and the empty line, with line ends; the size in digits comes on top.
+/// Response header without the digits of the size: `HTTP/1.1 200 OK`, `Content-Length: ` and the empty line, with line ends.
 const ANSWER: u64 = 17 + 16 + 4;
 
 #[derive(Debug)]
@@ -32,10 +32,10 @@ pub(crate) struct Reader {
 #[derive(Debug, Default)]
 struct Page {
     began: Instant,
-    /// Of all objects, the main one first.
+    /// Sizes of all objects in bytes, the main one first.
     sizes: Vec<u64>,
     fetches: Vec<Fetch>,
-    /// Objects that are complete.
+    /// Number of complete objects.
     complete: usize,
 }
 
@@ -43,11 +43,11 @@ struct Page {
 #[derive(Debug)]
 struct Fetch {
     connection: u32,
-    /// Its number in the page.
+    /// Index of the object in the page.
     object: usize,
     /// Bytes of the request that the server has not yet received.
     request_left: u64,
-    /// Bytes of the answer's head, and of the object, that the station has not yet received.
+    /// Bytes of the response header and of the object that the station has not yet received.
     head_left: u64,
     body_left: u64,
 }
@@ -71,7 +71,7 @@ impl Fetch {
         Self { connection, object, request_left: REQUEST + digits, head_left: ANSWER + digits, body_left: size }
     }
 
-    /// Bytes reach the station; how many of them are the object's.
+    /// Counts bytes that reach the station; returns how many of them belong to the object.
     fn receive(&mut self, bytes: u64) -> u64 {
         let head = bytes.min(self.head_left);
         self.head_left -= head;
@@ -92,7 +92,7 @@ impl World {
         self.fetch(number, 0, None);
     }
 
-    /// Cuts what is left of a page.
+    /// Aborts the rest of a page.
     pub(crate) fn abandon_page(&mut self, number: u32) {
         let fetches = std::mem::take(&mut self.reader(number).page.fetches);
         fetches.into_iter().for_each(|fetch| self.cut(fetch.connection));
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    /// Requests an object, over a connection of its own where there is none to use again.
+    /// Requests an object, over `connection` or a new one.
     fn fetch(&mut self, number: u32, object: usize, connection: Option<u32>) {
         let again = connection.is_some();
         let connection = connection.unwrap_or_else(|| {
@@ -117,7 +117,7 @@ impl World {
         let request = Bytes(fetch.request_left);
         page.fetches.push(fetch);
         self.connections.tcp_mut(connection, Side::Station).write(request);
-        // A connection in use is polled by the receiver of its event.
+        // A connection in use is polled by the handler of its event.
         if !again {
             self.pump(connection, Side::Station);
         }
@@ -153,7 +153,7 @@ impl World {
         }
     }
 
-    /// An object is complete: what is fetched next, or the end of the page.
+    /// Handles a complete object: starts the next fetch, or ends the page.
     fn complete(&mut self, number: u32, place: usize) {
         let page = &mut self.reader(number).page;
         let fetch = page.fetches.swap_remove(place);

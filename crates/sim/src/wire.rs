@@ -1,9 +1,9 @@
 //! The wired side: a LAN switch, and the Internet link behind a router.
 //!
-//! Each port of the switch has a link of the scenario's rate, delay and buffer on its way out, so that a packet crosses one
-//! such link in either direction, and all traffic to the access point shares one; the input has no delay. The Internet link has
-//! one link for each direction. Sizes include what a link really carries: on the LAN the Ethernet frame with its 24 bytes of
-//! preamble, FCS and gap, on the Internet link the IP packet alone. The testbed's wired side is built in the same way.
+//! Each port of the switch has an output link with the scenario's rate, delay and buffer, so that a packet crosses one such
+//! link in either direction, and all traffic to the access point shares one; inputs have no delay. The Internet link has one
+//! link per direction. Sizes are those on the link: on the LAN the Ethernet frame with its 24 bytes of preamble, FCS and gap,
+//! on the Internet link the IP packet alone. The testbed's wired side is built in the same way.
 //!
 //! Not here: learning of addresses (the simulator knows all hosts), traffic among servers.
 
@@ -14,8 +14,8 @@ use evenair_workload::Direction;
 
 use crate::packet::PacketId;
 
-/// MAC addresses and EtherType (14), preamble and start delimiter (8), frame check sequence (4), gap (12): IEEE 802.3,
-/// clauses 3.1.1 and 4.4.2.
+/// Ethernet overhead: MAC addresses and EtherType (14), preamble and start delimiter (8), frame check sequence (4), gap
+/// (12): IEEE 802.3, clauses 3.1.1 and 4.4.2.
 const ETHERNET: Bytes = Bytes(14 + 8 + 4 + 12);
 
 /// Where a port leads.
@@ -29,7 +29,7 @@ pub(crate) enum Leads {
     ToRouter,
     /// Up the Internet link, to the servers there.
     UpInternet,
-    /// From a server that is farther away than others, by its number among the hosts, to the Internet link.
+    /// From a server with an additional delay, by its number among the hosts, to the Internet link.
     FromServer(usize),
     /// Down the Internet link to the router and then over the LAN to the box.
     DownInternet,
@@ -39,48 +39,46 @@ pub(crate) enum Leads {
 struct Port {
     leads: Leads,
     link: Link<PacketId>,
-    /// Added to each IP packet.
+    /// Overhead of each IP packet.
     overhead: Bytes,
     offered: u64,
     drops: u64,
-    /// Packets on the link and in front of it.
+    /// Packets on the link and in its buffer.
     held: usize,
     jitter: Option<Jitter>,
-    /// Nothing comes of an arrival but that it is counted, and so it may be looked at later than it happens.
+    /// The server only counts arrivals, so they may be processed late.
     is_sink: bool,
 }
 
-/// The time that a host takes to send, different from packet to packet: without it packets of different senders meet at
-/// a buffer always in the same order (Floyd, Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways",
-/// Internetworking 3(3), 1992).
+/// Random time that a host takes to send a packet. Without it, packets of different senders always meet at a buffer in the
+/// same order (Floyd, Jacobson, "On Traffic Phase Effects in Packet-Switched Gateways", Internetworking 3(3), 1992).
 #[derive(Debug)]
 struct Jitter {
     most: Span,
     rng: Rng,
-    /// When the last packet was sent.
+    /// When the last packet is sent.
     last: Instant,
 }
 
 #[derive(Debug)]
 pub(crate) struct Wire {
     ports: Vec<Port>,
-    /// When the next packet arrives behind each port; [`Instant::MAX`] where none is under way. Every packet changes
-    /// one of these and ports are few, so that looking at all of them is quicker than a heap.
+    /// Next arrival behind each port; [`Instant::MAX`] if the link is empty. Every packet changes one of these; ports are
+    /// few, so that a linear search is faster than a heap.
     arrivals: Vec<Instant>,
-    /// The least of `arrivals`, and the first port that has it.
+    /// The minimum of `arrivals`, and the first port that has it.
     next: Instant,
     next_port: usize,
-    /// Packets sent to sinks since these were looked at.
+    /// Packets sent to sinks since their arrivals were last processed.
     to_sinks: usize,
-    /// Those of the sinks' ports.
+    /// Ports of the sinks.
     sinks: Vec<u32>,
 }
 
-/// Number of a port.
+/// Index of the port to the access point.
 pub(crate) const TO_ACCESS_POINT: u32 = 0;
 
-/// So many packets on the way to sinks are enough to look what has arrived: few enough that their records stay beside the
-/// processor.
+/// Number of packets to sinks after which their arrivals are processed: their records still fit into the cache.
 const MANY: usize = 64;
 
 impl Wire {
@@ -107,7 +105,7 @@ impl Wire {
         Self { arrivals, ports, next: Instant::MAX, next_port: 0, to_sinks: 0, sinks }
     }
 
-    /// The first port on the way between the stations and the server that is host `server`.
+    /// The first port on the path between the stations and the server that is host `server`.
     ///
     /// # Panics
     /// If there is no such server.
@@ -122,7 +120,7 @@ impl Wire {
         self.port(leads)
     }
 
-    /// The port that comes after one that does not lead to its end.
+    /// The next port after one that does not lead to a packet's end.
     pub(crate) fn next_port(&self, leads: Leads) -> Option<u32> {
         match leads {
             Leads::ToRouter => Some(self.port(Leads::UpInternet)),
@@ -136,7 +134,7 @@ impl Wire {
         self.ports.iter().position(|port| port.leads == leads).expect("a checked scenario has every place") as u32
     }
 
-    /// A packet of `len` bytes of IP comes to a port. Gives it back where the buffer is full.
+    /// Sends a packet of `len` bytes of IP to a port. Gives it back if the buffer is full.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Instant, port: u32, len: Bytes, packet: PacketId) -> Option<PacketId> {
         let Port { link, overhead, offered, drops, held, jitter, is_sink, .. } = &mut self.ports[port as usize];
@@ -162,8 +160,7 @@ impl Wire {
         None
     }
 
-    /// The next packet that has arrived by `now`, and where the port led that it went through; those behind the port
-    /// of the lowest number first.
+    /// The next packet that has arrived by `now`, and the port that it left; at equal times the lowest port first.
     pub(crate) fn arrival(&mut self, now: Instant) -> Option<(Leads, PacketId)> {
         if self.next > now {
             return None;
@@ -182,13 +179,13 @@ impl Wire {
         Some((*leads, packet))
     }
 
-    /// Whether many packets were sent to sinks, so that it is time to look which have arrived there.
+    /// Whether enough packets were sent to sinks to process their arrivals.
     #[inline]
     pub(crate) fn has_many_to_sinks(&self) -> bool {
         self.to_sinks >= MANY
     }
 
-    /// The next packet that has arrived at a sink by `now`, and when it did: those of a sink in their order.
+    /// The next packet that has arrived at a sink by `now`, with its time of arrival; in order for each sink.
     pub(crate) fn arrival_at_sink(&mut self, now: Instant) -> Option<(Instant, PacketId)> {
         let ports = &mut self.ports;
         let arrival = self.sinks.iter().find_map(|&sink| {
@@ -201,17 +198,17 @@ impl Wire {
         arrival
     }
 
-    /// When the next packet arrives anywhere but at a sink; [`Instant::MAX`] where none is under way.
+    /// Next arrival anywhere but at a sink; [`Instant::MAX`] without one.
     pub(crate) fn deadline(&self) -> Instant {
         self.next
     }
 
-    /// Packets on all links and in front of them.
+    /// Packets on all links and in their buffers.
     pub(crate) fn held(&self) -> usize {
         self.ports.iter().map(|port| port.held).sum()
     }
 
-    /// Where each port leads, how many packets came to it and how many were dropped there.
+    /// Packets that came to each port and those dropped there.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (Leads, u64, u64)> + '_ {
         self.ports.iter().map(|port| (port.leads, port.offered, port.drops))
     }
@@ -238,12 +235,12 @@ impl Jitter {
     }
 }
 
-/// Whether a server gets datagrams and nothing else, which it does not answer.
+/// Whether a server receives only datagrams, which it does not answer.
 fn is_sink(scenario: &Scenario, server: usize) -> bool {
     scenario.apps.iter().filter(|app| app.peer == server).all(|app| matches!(app.kind, AppKind::Udp(_)))
 }
 
-/// Whether what a server sends has a way of its own to the Internet link.
+/// Whether a server has an additional link to the Internet link.
 fn has_own_way(host: &Host) -> bool {
     host.delay > Span::ZERO || host.jitter > Span::ZERO
 }
@@ -260,7 +257,7 @@ mod tests {
         let sent: Vec<_> = made.iter().map(|&now| jitter.next(now)).collect();
         assert!(sent.is_sorted());
         assert!(made.iter().zip(&sent).all(|(&made, &sent)| (made..=made + most).contains(&sent)));
-        // Close to the bound at times, and not always: packets that are far apart do not push one another.
+        // Close to the bound at times, but not always: packets that are far apart do not delay one another.
         let waits = (1..=1000).map(|ms| {
             let now = Instant::ZERO + Span::from_millis(ms);
             jitter.next(now).saturating_since(now)

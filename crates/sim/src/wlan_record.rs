@@ -1,11 +1,12 @@
-//! A record of the hop between the box and the stations, made beside the box and without its manager, to compare what the box shows with.
+//! A record of the hop between the box and the stations, made without the box's manager, to compare the box's latencies and losses with.
 //!
-//! It has the instants at which packets of TCP leave the box toward a station (while the bridge carries them: at which they come, which
-//! is the same), and those at which the first frame of the station that acknowledges them comes to the box:
+//! It has the instants at which TCP packets leave the box toward a station (while the bridge carries them, at which they arrive, which
+//! is the same), and those at which the station's first frame that acknowledges them arrives at the box:
 //! - DATA, by their positions in the stream. That frame covers them, or reports them in a SACK block (RFC 2018).
 //! - ACKs of a bulk upload, by their timestamps (RFC 7323): it is the first segment that echoes them or later ones.
 //!
-//! All packets are recorded, but no DATA that left the box twice: which of them was acknowledged is unknown (Karn and Partridge, 1987).
+//! All packets are recorded, except DATA that left the box twice: which transmission was acknowledged is unknown (Karn and Partridge,
+//! 1987).
 //! Losses are those of the simulated access points, stations and medium.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,43 +23,43 @@ use crate::tcp::segment::Segment;
 pub struct WlanTime {
     /// The application, by its number in the scenario.
     pub app: usize,
-    /// When the frame that acknowledges it came to the box, since the start of the run.
+    /// When the frame that acknowledges it arrived at the box, since the start of the run.
     pub at: Span,
-    /// Since its release.
+    /// Time from its release to that frame.
     pub took: Span,
-    /// Since its release until a frame came that covers it and all before it; as `took` where nothing before it was lost.
+    /// Time from its release to a frame that covers it and all before it; equal to `took` if nothing before it was lost.
     pub took_in_order: Span,
 }
 
 /// Segments of TCP DATA of an application and a direction, since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WlanSegments {
-    /// Those that came to the box.
+    /// Segments that came to the box.
     pub passed: u64,
-    /// Those lost between the box and the station's TCP.
+    /// Segments lost between the box and the station's TCP.
     pub lost: u64,
 }
 
-/// DATA of a connection that left the box and are not covered.
+/// DATA of a connection that left the box and is not covered by an acknowledgment yet.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
-    /// Position behind their last byte.
+    /// Position behind the last byte.
     end: u64,
     released: Instant,
-    /// When a SACK block with them came.
+    /// When a SACK block first reported it.
     reported: Option<Instant>,
-    /// They left more than once.
+    /// It left more than once.
     is_repeated: bool,
 }
 
-/// What has left the box on a connection.
+/// Packets of a connection that have left the box.
 #[derive(Debug, Default)]
 struct Connection {
-    /// By their first position.
+    /// DATA by first position.
     data: BTreeMap<u64, Outstanding>,
     /// Position behind the last byte that has left.
     end: u64,
-    /// ACKs by timestamp, the oldest first.
+    /// ACKs by timestamp, oldest first.
     acks: VecDeque<(u32, Instant)>,
     newest_ack: Option<u32>,
 }
@@ -66,12 +67,12 @@ struct Connection {
 /// The record of a run.
 #[derive(Debug)]
 pub(crate) struct WlanRecord {
-    /// Applications that upload without pauses.
+    /// Whether each application is an endless bulk upload.
     uploads: Vec<bool>,
-    /// By index and serial number.
+    /// Connections by index and serial number.
     connections: BTreeMap<(u32, u32), Connection>,
     times: Vec<WlanTime>,
-    /// Of each application: toward its station, and from it.
+    /// Segments of each application: toward its station, and from it.
     segments: Vec<[WlanSegments; 2]>,
 }
 
@@ -92,7 +93,7 @@ impl WlanRecord {
         self.segments[app][way_index(way)]
     }
 
-    /// A packet comes to the box, from either side.
+    /// Records a packet that arrives at the box, from either side.
     pub(crate) fn come(&mut self, now: Instant, packet: &Packet, segment: Option<&Segment>) {
         let (Body::Tcp { connection, serial, carries }, Some(segment)) = (packet.body, segment) else { return };
         let app = packet.app as usize;
@@ -106,7 +107,7 @@ impl WlanRecord {
         }
     }
 
-    /// A packet leaves the box toward a station.
+    /// Records a packet that leaves the box toward a station.
     pub(crate) fn leave(&mut self, now: Instant, packet: &Packet, segment: Option<&Segment>) {
         let (Body::Tcp { connection, serial, carries }, Some(segment)) = (packet.body, segment) else { return };
         let is_ack = carries == Carries::PureAck && self.uploads[packet.app as usize];
@@ -115,7 +116,7 @@ impl WlanRecord {
         }
     }
 
-    /// A packet is lost between the box and a station.
+    /// Records a packet that is lost between the box and a station.
     pub(crate) fn lose(&mut self, packet: &Packet) {
         if let Body::Tcp { carries: Carries::Data, .. } = packet.body {
             self.segments[packet.app as usize][way_index(packet.way)].lost += 1;
@@ -146,7 +147,8 @@ impl Connection {
         }
     }
 
-    /// A segment of the station comes; `done` gets when each of those that are covered now was acknowledged, and the times of it.
+    /// Handles a segment of the station; `done` gets the release-to-ACK times of each packet that is newly covered, with the time
+    /// of its acknowledgment.
     fn acknowledge(&mut self, now: Instant, segment: &Segment, mut done: impl FnMut(Instant, Span, Span)) {
         if segment.flags.ack {
             for block in segment.sack.iter(segment.ack) {
@@ -179,7 +181,7 @@ const fn way_index(way: Direction) -> usize {
     }
 }
 
-/// Of timestamps, modulo 2^32.
+/// Whether `this` timestamp is after `that` one, modulo 2^32.
 const fn is_after(this: u32, that: u32) -> bool {
     this.wrapping_sub(that).cast_signed() > 0
 }

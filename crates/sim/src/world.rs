@@ -57,14 +57,14 @@ pub(crate) struct World {
     pub(crate) middlebox: Option<Middlebox>,
     pub(crate) connections: Connections,
     pub(crate) apps: Vec<App>,
-    /// Of each of them.
+    /// Routing of each application, indexed like `apps`.
     pub(crate) ways: Vec<Way>,
-    /// The numbers of those that are bulk transfers.
+    /// Indices of the bulk transfers.
     bulk: Vec<u32>,
     pub(crate) meter: Meter,
     pub(crate) tracer: Option<Box<Tracer>>,
     pub(crate) packet_log: Option<Box<PacketLog>>,
-    /// One of them follows what goes on the air.
+    /// A trace or record needs the transmissions on the air.
     pub(crate) watches_air: bool,
     pub(crate) watch: Option<Box<Watch>>,
     pub(crate) wlan_record: Option<Box<WlanRecord>>,
@@ -75,15 +75,15 @@ pub(crate) struct World {
     pub(crate) run_log: RunLog,
     pub(crate) pages: PageLog,
     pub(crate) transfers: TransferLog,
-    /// As of the end of each period.
+    /// Airtime at the end of each period.
     pub(crate) airtime: Vec<CountedAirtime>,
     pub(crate) backlogged: Backlogged,
-    /// Nanoseconds that each station was backlogged in each period.
+    /// Nanoseconds for which each station was backlogged in each period.
     pub(crate) backlogged_ns: Vec<Vec<u64>>,
 }
 
 impl World {
-    /// The world at the start of a run. `tcp` are the settings of every host's TCP, in place of those of the options.
+    /// The world at the start of a run. `tcp` is the configuration of every host's TCP.
     pub(crate) fn new(whole: Arc<Scenario>, tcp: &Config, options: &SimOptions) -> Result<Self, SimError> {
         let scenario = &*whole;
         let (streams, listed) = (Streams::new(scenario.seed), options.listed.unwrap_or(LISTED));
@@ -133,7 +133,7 @@ impl World {
         Ok(world)
     }
 
-    /// Enters what the scenario says.
+    /// Schedules the scenario's events and applications.
     fn begin(&mut self) {
         let scenario = Arc::clone(&self.scenario);
         self.begin_associations();
@@ -150,8 +150,8 @@ impl World {
         self.begin_watch();
     }
 
-    /// Handles what is due before `stop`, in order, but at most so many events; whether that is all. What happens at `stop`
-    /// itself is not.
+    /// Processes what is due before `stop`, in order, up to `most` events; returns whether that is all. Events at `stop`
+    /// itself are not processed.
     pub(crate) fn run_before(&mut self, stop: Instant, most: u32) -> bool {
         for _ in 0..most {
             let (wire, path) = (self.wire.deadline(), self.paths.deadline());
@@ -180,7 +180,7 @@ impl World {
         false
     }
 
-    /// It is `now`, before which nothing is due any more.
+    /// Advances the time to `now`; nothing may be due before it.
     pub(crate) fn come_to(&mut self, now: Instant) {
         if now > Instant::ZERO {
             self.visit_sinks(now - Span::from_nanos(1));
@@ -188,13 +188,13 @@ impl World {
         self.now = now;
     }
 
-    /// The end of the interval under way.
+    /// End of the present interval.
     pub(crate) fn next_tick(&self) -> Instant {
         Instant::ZERO + self.scenario.measure.interval * (self.ticks + 1)
     }
 
-    /// The medium goes on: from what is due at `air`, until something has become of a frame, or something else is due at `next`
-    /// or the interval ends at `stop`. A trace and records of packets receive the frames on the air step by step.
+    /// Advances the medium from `air` until a frame's TX status is known, something else is due at `next`, or the interval ends
+    /// at `stop`. A trace and records of packets get the frames on the air step by step.
     fn run_air(&mut self, air: Instant, next: Instant, stop: Instant) {
         let limit = next.min(stop - Span::from_nanos(1));
         if self.watches_air {
@@ -236,7 +236,7 @@ impl World {
         }
     }
 
-    /// The interval ends now.
+    /// Ends the interval.
     pub(crate) fn end_interval(&mut self) {
         self.ticks += 1;
         let at = self.scenario.measure.interval * self.ticks;
@@ -263,10 +263,10 @@ impl World {
         self.meter.note_progress(&interval_sample);
     }
 
-    /// Every packet that was made has arrived, was lost, or is somewhere.
+    /// Checks that every packet that was made has arrived, was lost, or is held somewhere.
     ///
     /// # Panics
-    /// If one is missing.
+    /// If a packet is missing.
     pub(crate) fn check_conservation(&self) {
         let in_box = self.middlebox.as_ref().map_or(0, |middlebox| middlebox.held());
         let held = (self.domains.held() + self.wire.held() + self.paths.held()) as u64 + in_box;
@@ -282,7 +282,7 @@ impl World {
     }
 }
 
-/// The way of a packet.
+/// The path of a packet.
 impl World {
     /// One end of an application sends a packet.
     pub(crate) fn send(&mut self, packet: Packet) {
@@ -290,7 +290,7 @@ impl World {
         self.send_made(&packet, id);
     }
 
-    /// The same of a packet that is in the pool.
+    /// As [`World::send`], for a packet that is in the pool already.
     #[inline(always)]
     pub(crate) fn send_made(&mut self, packet: &Packet, id: PacketId) {
         let app = self.ways[packet.app as usize];
@@ -309,14 +309,14 @@ impl World {
         }
     }
 
-    /// A packet of a station comes to its MAC.
+    /// Hands a packet of a station to its MAC.
     #[inline(always)]
     pub(crate) fn enter_station_mac(&mut self, station: usize, id: PacketId) {
         let category = self.ways[self.pool.get(id).app as usize].category;
         self.send_up(station, AirFrame { packet: id, category });
     }
 
-    /// A station's MAC gets a packet; it is lost where the station is not associated.
+    /// Hands a packet to a station's MAC; it is lost if the station is not associated.
     #[inline(always)]
     pub(crate) fn send_up(&mut self, station: usize, frame: AirFrame) {
         self.log_enqueued(frame.packet);
@@ -329,7 +329,7 @@ impl World {
         }
     }
 
-    /// The number of the station that a packet goes to or comes from.
+    /// Index of the station at one end of a packet's path.
     #[inline(always)]
     fn station_of(&self, id: PacketId) -> u32 {
         self.ways[self.pool.get(id).app as usize].station
@@ -345,8 +345,8 @@ impl World {
         }
     }
 
-    /// Counts what has arrived at servers that only count, as of when it did. That is not done at each arrival, since
-    /// nothing else depends on it: many together take less time, and do not interrupt the medium.
+    /// Counts the arrivals at servers that only count, with their times. Batched, since nothing else depends on them: that
+    /// is faster and does not interrupt the medium.
     #[inline(never)]
     fn visit_sinks(&mut self, until: Instant) {
         let now = self.now;
@@ -370,7 +370,7 @@ impl World {
         }
     }
 
-    /// A packet comes to where the box is, from either side.
+    /// Handles a packet that arrives at the box, from either side.
     #[inline(always)]
     pub(crate) fn enter_box(&mut self, id: PacketId) {
         self.trace_wire(id, true);
@@ -401,7 +401,7 @@ impl World {
     pub(crate) fn leave_box(&mut self, id: PacketId) {
         let packet = self.pool.get(id);
         if let (Direction::Up, Body::Probe) = (packet.way, packet.body) {
-            // The box's host is the one that an answer is for, be it late or unasked for.
+            // The box itself is the destination of the answer, even if late or unrequested.
             return self.end(id);
         }
         self.trace_wire(id, false);
@@ -424,7 +424,7 @@ impl World {
         }
     }
 
-    /// A packet for a station comes to the station's access point.
+    /// Hands a packet for a station to its access point.
     #[inline(always)]
     pub(crate) fn enter_access_point(&mut self, id: PacketId) {
         let app = self.ways[self.pool.get(id).app as usize];
@@ -447,7 +447,7 @@ impl World {
         }
     }
 
-    /// Carries out what the manager has decided.
+    /// Carries out the manager's decisions.
     pub(crate) fn drain_box(&mut self) {
         let are_copies = self.middlebox.as_ref().is_some_and(|middlebox| !middlebox.carries());
         while let Some(output) = self.middlebox.as_mut().and_then(Middlebox::poll_output) {
@@ -494,7 +494,7 @@ impl World {
         }
     }
 
-    /// What became of a call.
+    /// Records the box's decision about a call.
     fn note_call(&mut self, event: &BoxEvent) {
         let (what, station) = match event {
             BoxEvent::AddressContested { claimant, .. } => ("address contested", claimant),
@@ -510,7 +510,7 @@ impl World {
         self.note(what, name);
     }
 
-    /// What became of frames on the air.
+    /// Handles the TX status of frames on the air.
     pub(crate) fn drain_air(&mut self) {
         self.drain_domain(0);
         if self.domains.are_several() {
@@ -518,7 +518,7 @@ impl World {
         }
     }
 
-    /// The same with further domains: a report of one may cause an event in another.
+    /// The same for several domains: a report of one may cause an event in another.
     #[inline(never)]
     fn drain_others(&mut self) {
         let (mut domain, mut quiet) = (0, 1);
@@ -528,7 +528,7 @@ impl World {
         }
     }
 
-    /// Whether something had become of a frame there.
+    /// Handles a domain's reports; returns whether there were any.
     #[inline(always)]
     fn drain_domain(&mut self, domain: usize) -> bool {
         self.trace_air(domain);
@@ -608,7 +608,7 @@ impl World {
         any
     }
 
-    /// A packet has reached its end.
+    /// Handles a packet that has reached its end.
     #[inline(always)]
     fn arrive(&mut self, id: PacketId, side: Side) {
         let packet = self.pool.take(id);
@@ -701,7 +701,7 @@ impl World {
     }
 }
 
-/// The applications that are bulk transfers.
+/// Indices of the bulk transfers.
 fn bulk(scenario: &Scenario) -> Vec<u32> {
     let apps = (0..).zip(&scenario.apps);
     apps.filter(|(_, app)| matches!(app.kind, AppKind::Bulk { .. })).map(|(number, _)| number).collect()

@@ -1,6 +1,6 @@
-//! A run's memory is bounded by the state of what is simulated, and not by the run's length: every kind of application,
-//! the box, queues in front of the MACs, and traces, for a while and for eight times as long, with as many intervals
-//! reported. The heap's peak is counted by the allocator, which is why this is a program of its own.
+//! A run's memory depends on the size of the simulated network, not on the run's length: this program runs every kind of
+//! application, the box, queues in front of the MACs, and traces, and compares a run with one eight times as long and as
+//! many reported intervals. The allocator counts the heap's peak, which is why this is a program of its own.
 
 use std::ops::ControlFlow;
 
@@ -11,14 +11,14 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Intervals reported of each run.
+/// Reported intervals of each run.
 const INTERVALS: u32 = 60;
-/// What a longer run may take more: histograms have come to more buckets by then. The long run has 10,000 pages, 30,000
-/// transfers, 250,000 echoes and some millions of packets more than the short one, so that a few bytes kept of each would
-/// be more than this.
+/// Additional memory that the longer run may use, for further histogram buckets. The long run has 10,000 pages, 30,000
+/// transfers, 250,000 echoes and some millions of packets more than the short one, so that a few bytes kept for each would
+/// exceed this.
 const MARGIN_BYTES: usize = 300_000;
 
-/// Echoes come by the ten thousand.
+/// Tens of thousands of echoes.
 const ECHOES: &str = r#"[[ping]]
 name = "echo"
 stations = ["sta", "lossy"]
@@ -127,7 +127,7 @@ do = "insert"
     Scenario::parse(&text, "memory.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The most that a run took, beyond what there was before it.
+/// Peak memory of a run, beyond what was allocated before it.
 fn peak_bytes(scenario: &Scenario, options: &SimOptions) -> usize {
     HEAP.reset_peak_usage();
     let before = HEAP.current_usage();
@@ -136,10 +136,10 @@ fn peak_bytes(scenario: &Scenario, options: &SimOptions) -> usize {
     HEAP.peak_usage() - before
 }
 
-/// The runs follow one another: the peak is that of the whole program.
+/// The runs are sequential, since the peak is that of the whole program.
 #[test]
 fn a_longer_run_takes_no_more_memory() {
-    // Long enough for connections in TIME-WAIT, and for lists that are kept up to a size, to be as many as they will be.
+    // Long enough for connections in TIME-WAIT and bounded lists to reach their maximum.
     const SHORT_S: u32 = 240;
     const LONG_S: u32 = 8 * SHORT_S;
     let all = format!("{OTHERS}{ECHOES}");
@@ -150,7 +150,7 @@ fn a_longer_run_takes_no_more_memory() {
     let [short, long, listing] = [(SHORT_S, 0), (LONG_S, 0), (LONG_S, usize::MAX)].map(|(s, listed)| peak(s, listed));
     eprintln!("{SHORT_S} s: {short} bytes; {LONG_S} s: {long} bytes, {listing} with everything listed");
     assert!(long <= short + MARGIN_BYTES, "{short} bytes for {SHORT_S} s, {long} for {LONG_S} s");
-    // That what grows is seen at all, also beside what is needed for a moment while a table grows.
+    // Canary: growth is detected, even beside the temporary memory of a growing table.
     assert!(listing > long + MARGIN_BYTES, "{long} bytes, and {listing} with everything listed");
 
     let traced = |seconds: u32| {

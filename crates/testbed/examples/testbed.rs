@@ -1,5 +1,6 @@
-//! The testbed on the command line: `testbed scenario FILE [RESULT.json]`; and what it starts itself in the hosts: `testbed agent`.
-//! Its box is the daemon `evenaird`, which cargo builds into the folder above. `testbed exec HOST COMMAND...` looks into a host of a running one.
+//! The testbed on the command line: `testbed scenario FILE [RESULT.json]`; the testbed itself starts `testbed agent` in the hosts. Its box
+//! is the daemon `evenaird`, which cargo builds into the parent folder. `testbed exec HOST COMMAND...` runs a command in a host of a
+//! running testbed.
 
 use std::path::Path;
 use std::sync::Arc;

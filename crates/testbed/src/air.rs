@@ -1,17 +1,16 @@
 //! Access points and their stations in simulated contention domains, in event time: Ethernet frames in, Ethernet frames out.
 //!
-//! What crosses the air is the IP packet; the medium adds what 802.11 adds. An access point bridges: a frame from a station
-//! goes to the wired side, to another station of the same access point through that one's own queue, or, to a group address, to
-//! both (a group frame is sent once at the lowest basic rate to all). A switch in front of the box joins several access points:
-//! it forwards a frame for a station at another access point, and a group frame to all. A frame toward a station that is not
-//! associated is dropped and counted, as an access point does.
+//! The air carries IP packets; the medium adds the 802.11 overhead. An access point bridges: a frame from a station goes to the
+//! wired side, to another station of the same access point through that one's queue, or, to a group address, to both (a group
+//! frame is sent once at the lowest basic rate to all). A switch in front of the box joins several access points: it forwards a
+//! frame for a station at another access point, and a group frame to all. A frame toward a station that is not associated is
+//! dropped and counted, as in an access point.
 //!
 //! Access points on one channel are nodes of one medium. A roaming station leaves its access point at once; the old access
 //! point learns this when the station has associated with the next one, and then flushes the station's packets.
 //!
-//! What waits for the medium is in the MAC's buffer or, where the scenario says so, in a queue above it: that of the simulator,
-//! with the same disciplines. Where that queue is the access point's, it gives up packets for a station that has left when their
-//! turn comes.
+//! Frames that wait for the medium are in the MAC's buffer or, if the scenario has one, in a queue above it: the simulator's,
+//! with the same disciplines. An access point's queue drops packets for a station that has left when their turn comes.
 //!
 //! Not here: association frames, encryption overhead.
 
@@ -42,7 +41,7 @@ pub struct Air {
     bytes: Vec<u64>,
     stations: Vec<Station>,
     by_mac: BTreeMap<MacAddr, usize>,
-    /// Access points, then stations.
+    /// Counters of access points, then of stations.
     senders: Senders,
     owners: Owners,
     outputs: VecDeque<Output>,
@@ -51,42 +50,42 @@ pub struct Air {
 /// An access point or an associated station.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    /// The number of its contention domain.
+    /// Index of its contention domain.
     domain: usize,
-    /// What it is on the medium there.
+    /// Its node on that medium.
     id: NodeId,
 }
 
 #[derive(Debug)]
 struct Station {
     rate: PhyRate,
-    /// The access point that it is at, or has left last.
+    /// Its present or last access point.
     access_point: usize,
-    /// Present while associated.
+    /// `None` while not associated.
     node: Option<NodeId>,
-    /// What it was, as long as its access point does not know that it has gone to another one.
+    /// Its former node, until its old access point knows that it has roamed.
     gone: Option<NodeId>,
-    /// What was counted of it in its earlier associations.
+    /// Counters of its earlier associations.
     earlier: Counters,
 }
 
-/// An access point and its stations so far.
+/// Totals of an access point with its stations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BssTotals {
-    /// Delivered between them, IP level.
+    /// Bytes delivered between them, IP level.
     pub bytes: u64,
-    /// Of all their accesses.
+    /// Airtime of all their accesses.
     pub airtime: Airtime,
 }
 
 impl BssTotals {
-    /// What came since it was `base`.
+    /// The difference from the earlier totals `base`.
     pub fn since(&self, base: &Self) -> Self {
         Self { bytes: self.bytes - base.bytes, airtime: Airtime(self.airtime.0.saturating_sub(base.airtime.0)) }
     }
 }
 
-/// What comes out of the air.
+/// An output of the air.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Output {
     /// A frame reached a station.
@@ -102,7 +101,7 @@ pub enum Output {
     ToAllStations {
         /// When its last bit arrived.
         at: Instant,
-        /// The access point that sent it: it is of its stations.
+        /// The access point that sent it, to its stations only.
         access_point: usize,
         /// The station from which it came, which ignores it.
         except: Option<usize>,
@@ -120,14 +119,14 @@ pub enum Output {
     },
     /// A frame was lost.
     Lost {
-        /// Where.
+        /// Site of the loss.
         place: Place,
-        /// Why.
+        /// Reason of the loss.
         reason: Reason,
     },
 }
 
-/// Where a frame was lost.
+/// Site of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// At an access point, by its number.
@@ -136,19 +135,19 @@ pub enum Place {
     Station(usize),
 }
 
-/// Why a frame was lost.
+/// Reason of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// On the way to the medium or by it.
+    /// Dropped in front of the medium or lost on it.
     Air(Loss),
-    /// Its destination is no station here, or one that is not associated, or its sender is not associated.
+    /// Its destination is no station here or not associated, or its sender is not associated.
     NotAssociated,
     /// Shorter than an Ethernet header.
     Malformed,
 }
 
 impl Air {
-    /// The access points and the stations of a scenario's plans, which have these addresses, all associated. `owners` are the
+    /// The access points and stations of a scenario's plans, with these addresses and all associated. `owners` are the
     /// scenario's applications.
     pub fn new(plans: Vec<AirPlan>, macs: &[MacAddr], owners: Owners, streams: &Streams) -> Self {
         let stations: Vec<_> = plans.first().map_or(&[][..], |plan| &plan.stations).to_vec();
@@ -181,7 +180,7 @@ impl Air {
         air
     }
 
-    /// Associates a station where it was last; nothing happens if it is associated.
+    /// Associates a station with its last access point; does nothing if it is associated.
     pub fn join(&mut self, station: usize) {
         if self.stations[station].node.is_some() {
             return;
@@ -196,7 +195,7 @@ impl Air {
         self.stations[station].node = Some(node);
     }
 
-    /// A station goes away with what it holds; nothing happens if it is away.
+    /// Removes a station with its queued frames; does nothing if it is not associated.
     pub fn leave(&mut self, now: Instant, station: usize) {
         if let Some(node) = self.stations[station].node.take() {
             let Node { domain, .. } = self.points[self.stations[station].access_point];
@@ -208,14 +207,14 @@ impl Air {
         }
     }
 
-    /// A station leaves for another access point, which its own does not know yet.
+    /// A station roams to another access point; its old access point does not know it yet.
     pub fn go(&mut self, now: Instant, station: usize) {
         let node = self.stations[station].node;
         self.leave(now, station);
         self.stations[station].gone = node;
     }
 
-    /// It has come there, and the old one gives up what it has for it.
+    /// A roaming station associates with its new access point, and the old one drops its packets.
     pub fn come(&mut self, now: Instant, station: usize, access_point: usize) {
         let old = self.points[self.stations[station].access_point];
         if let Some(node) = self.stations[station].gone.take() {
@@ -226,12 +225,12 @@ impl Air {
         self.join(station);
     }
 
-    /// The frames to and from a station that are queued from now on are sent at this rate.
+    /// Sets the PHY rate of frames to and from a station that are queued from now on.
     pub fn set_rate(&mut self, station: usize, rate: PhyRate) {
         self.stations[station].rate = rate;
     }
 
-    /// A station sends a frame.
+    /// Handles a frame that a station sends.
     pub fn handle_station_frame(&mut self, now: Instant, station: usize, frame: Vec<u8>) {
         let Station { rate, node, access_point, .. } = self.stations[station];
         let Node { domain, id: point } = self.points[access_point];
@@ -246,20 +245,20 @@ impl Air {
         }
     }
 
-    /// A frame comes to the access points from the wired side.
+    /// Handles a frame from the wired side.
     pub fn handle_wired_frame(&mut self, now: Instant, frame: Vec<u8>) {
         for access_point in self.access_points_toward(&frame) {
             self.handle_frame_at(now, access_point, &frame);
         }
     }
 
-    /// The access points that a frame from the wired side goes to, where the switch in front of them sends it.
+    /// The access points to which the switch in front of them forwards a frame from the wired side.
     pub fn access_points_toward(&self, frame: &[u8]) -> Range<usize> {
         let station = |destination: &MacAddr| self.by_mac.get(destination);
         match addresses(frame) {
             Some((destination, _)) if destination.is_multicast() => 0..self.points.len(),
             Some((destination, _)) => {
-                // An unknown station is unknown to every access point.
+                // All access points drop frames for an unknown station.
                 let access_point = station(&destination).map_or(0, |&station| self.access_point_of(station));
                 access_point..access_point + 1
             }
@@ -267,7 +266,7 @@ impl Air {
         }
     }
 
-    /// A frame comes to one of the access points from the wired side.
+    /// Handles a frame from the wired side at one access point.
     pub fn handle_frame_at(&mut self, now: Instant, access_point: usize, frame: &[u8]) {
         match addresses(frame) {
             None => self.lose(Place::AccessPoint(access_point), Reason::Malformed),
@@ -275,7 +274,7 @@ impl Air {
         }
     }
 
-    /// Lets the media do all that is due.
+    /// Processes everything that is due on the media.
     pub fn handle_timeout(&mut self, now: Instant) {
         for domain in 0..self.domains.len() {
             self.domains[domain].handle_timeout(now);
@@ -283,43 +282,43 @@ impl Air {
         }
     }
 
-    /// The next thing that came out.
+    /// The next output.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When a medium wants [`Self::handle_timeout`].
+    /// Next deadline of a medium, for [`Self::handle_timeout`].
     pub fn poll_deadline(&self) -> Option<Instant> {
         self.domains.iter().filter_map(Domain::poll_deadline).min()
     }
 
-    /// What the access points' queues hold.
+    /// Contents of the access points' queues.
     pub fn access_point_queue(&self) -> QueueState {
         self.points.iter().map(|&Node { domain, id: point }| self.domains[domain].held(point)).sum()
     }
 
-    /// What each medium was used for.
+    /// Use of each medium.
     pub fn totals(&self, now: Instant) -> Vec<Totals> {
         self.domains.iter().map(|domain| domain.medium.totals(now)).collect()
     }
 
-    /// For how long a medium has been silent with nothing to send, on average.
+    /// Time for which a medium has been idle with nothing to send, averaged over media.
     pub fn idle(&self, now: Instant) -> Span {
         let all = self.domains.iter().map(|domain| domain.medium.totals(now).idle);
         all.fold(Span::ZERO, |sum, idle| sum + idle) / self.domains.len() as u64
     }
 
-    /// What happened to all senders' attempts so far.
+    /// Counters of all senders' attempts so far.
     pub fn senders(&self) -> Counters {
         self.domains.iter().map(|domain| domain.medium.all_counters()).sum()
     }
 
-    /// What happened to the access points' attempts so far.
+    /// Counters of the access points' attempts so far.
     pub fn access_point_counters(&self) -> Counters {
         self.points.iter().map(|&Node { domain, id: point }| self.domains[domain].medium.counters(point)).sum()
     }
 
-    /// The rate that is now the best toward a station, where senders choose their rates and one has sent.
+    /// The present best rate toward a station, if senders choose their rates and one has sent.
     pub fn chosen_rate(&self, station: usize) -> Option<PhyRate> {
         let node = self.stations[station].node?;
         let Node { domain, id: point } = self.points[self.stations[station].access_point];
@@ -345,19 +344,19 @@ impl Air {
         self.station_counters(station).measured
     }
 
-    /// Splits the time up to `now` among those on the air, for what is measured to be complete.
+    /// Splits the airtime of exchanges in progress at `now`, so that the measured airtime is complete.
     pub fn split_airtime(&mut self, now: Instant) {
         self.domains.iter_mut().for_each(|domain| domain.medium.split_airtime(now));
     }
 
-    /// What happened to a station's attempts so far.
+    /// Counters of a station's attempts so far.
     fn station_counters(&self, station: usize) -> Counters {
         let Station { node, earlier, access_point, .. } = self.stations[station];
         let medium = &self.domains[self.points[access_point].domain].medium;
         node.map(|node| medium.counters(node)).into_iter().chain([earlier]).sum()
     }
 
-    /// What was counted of each access point, and then of each station, since the last call.
+    /// Counters of each access point, then of each station, since the last call.
     pub fn take_senders(&mut self, now: Instant) -> Vec<Counted> {
         let points = self.points.iter().map(|&Node { domain, id: point }| self.domains[domain].medium.counters(point));
         let stations = (0..self.stations.len()).map(|station| self.station_counters(station));
@@ -365,13 +364,13 @@ impl Air {
         self.senders.take(now, |sender| counters[sender])
     }
 
-    /// The number of a node among the senders.
+    /// Index of a node among the senders.
     fn sender(&self, domain: usize, node: NodeId) -> usize {
         let domain = &self.domains[domain];
         domain.station(node).map_or_else(|| domain.point_of(node), |station| self.points.len() + station)
     }
 
-    /// Each access point with its stations so far.
+    /// Totals of each access point with its stations.
     pub fn bss_totals(&self) -> Vec<BssTotals> {
         let mut bss_totals: Vec<_> =
             self.bytes.iter().map(|&bytes| BssTotals { bytes, airtime: Airtime::ZERO }).collect();
@@ -383,21 +382,21 @@ impl Air {
         bss_totals
     }
 
-    /// Whether a station is at an access point, or has left it last.
+    /// Whether this is a station's present or last access point.
     pub fn is_at(&self, station: usize, access_point: usize) -> bool {
         self.stations[station].access_point == access_point
     }
 
-    /// The number of the access point that a station is at, or has left last.
+    /// Index of a station's present or last access point.
     pub fn access_point_of(&self, station: usize) -> usize {
         self.stations[station].access_point
     }
 
-    /// An access point sends a frame to all its stations.
+    /// Sends a frame from an access point to its stations.
     fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
         let point = self.points[access_point];
         if destination.is_multicast() {
-            // The medium sends broadcasts at the lowest basic rate, for any given rate.
+            // The medium sends broadcasts at the lowest basic rate, whatever rate is given.
             let Some(rate) = self.stations.first().map(|station| station.rate) else { return };
             let tag = self.tag(point, None, Direction::Down, frame);
             return self.enqueue(now, point, mpdu(To::Broadcast, rate, frame.to_vec()), tag);
@@ -414,7 +413,7 @@ impl Air {
         }
     }
 
-    /// What the queue of a sender may know of a frame; without a queue nobody asks.
+    /// What a sender's queue may read of a frame; not needed without a queue.
     fn tag(&self, from: Node, station: Option<usize>, way: Direction, frame: &[u8]) -> Tag {
         if self.domains[from.domain].has_queue(from.id) {
             self.owners.tag(station, way, frame)
@@ -423,15 +422,15 @@ impl Air {
         }
     }
 
-    /// A node is to send a frame.
+    /// Queues a frame of a node.
     fn enqueue(&mut self, now: Instant, from: Node, mpdu: Mpdu<Vec<u8>>, tag: Tag) {
         self.senders.arrive(self.sender(from.domain, from.id), now);
         self.domains[from.domain].send(now, from.id, TaggedMpdu { mpdu, tag });
         self.drain(now, from.domain);
     }
 
-    /// Turns what became of frames into outputs. Forwarding between stations puts new frames into a domain; what becomes of
-    /// these at once (a full buffer) comes out in the same loop.
+    /// Turns TX status reports into outputs. Forwarding between stations queues new frames in a domain, whose immediate
+    /// losses (a full buffer) are handled in the same loop.
     fn drain(&mut self, now: Instant, domain: usize) {
         while let Some(happened) = self.domains[domain].poll(now) {
             match happened {
@@ -479,13 +478,13 @@ impl Air {
         self.outputs.push_back(Output::Lost { place, reason });
     }
 
-    /// How many stations there are, associated or not.
+    /// Number of stations, associated or not.
     pub fn stations(&self) -> usize {
         self.stations.len()
     }
 }
 
-/// A frame as the medium carries it, with the access category of its DSCP.
+/// A frame for the medium, with the access category of its DSCP.
 fn mpdu(to: To, rate: PhyRate, frame: Vec<u8>) -> Mpdu<Vec<u8>> {
     let msdu = Bytes((frame.len() - HEADER_BYTES) as u64);
     Mpdu { to, msdu, rate, category: category(&frame), frame }
@@ -505,7 +504,7 @@ mod tests {
         MacAddr([2, 0, 0, 0, 0, station as u8])
     }
 
-    /// Of a scenario whose stations are its first hosts.
+    /// The applications of a scenario whose stations are its first hosts.
     pub(super) fn owners(scenario: &Scenario) -> Owners {
         Owners::new(scenario, |host| host)
     }
@@ -518,7 +517,7 @@ mod tests {
         air_with(stations, "")
     }
 
-    /// With more keys of the radio.
+    /// An air with further keys of the radio.
     fn air_with(stations: usize, radio: &str) -> Air {
         let text = format!(
             r#"
@@ -546,7 +545,7 @@ mod tests {
         Air::new(AirPlan::all(&scenario), &macs, owners(&scenario), &Streams::new(1))
     }
 
-    /// Everything that comes out until the medium is quiet.
+    /// All outputs until the medium is quiet.
     pub(super) fn outputs(air: &mut Air) -> Vec<Output> {
         let mut all = Vec::new();
         loop {
@@ -564,7 +563,7 @@ mod tests {
         let up = frame(WIRED, mac(0));
         air.handle_station_frame(Instant::ZERO, 0, up.clone());
         let [Output::ToWire { at, station: 0, frame: got }] = &outputs(&mut air)[..] else { panic!("one frame up") };
-        // Long preamble 192 us, 136 bytes at 11 Mb/s 99 us, at least DIFS 50 us before them.
+        // Long preamble 192 us, 136 bytes at 11 Mb/s 99 us, preceded by at least a DIFS of 50 us.
         assert!(*got == up && *at >= Instant::ZERO + Span::from_micros(192 + 98), "{at:?}");
         let down = frame(mac(1), WIRED);
         let later = *at + Span::from_secs(1);
@@ -577,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn stations_talk_through_the_access_point_and_groups_hear_all_but_the_sender() {
+    fn stations_communicate_through_the_access_point_and_group_frames_reach_all_others() {
         let mut air = air(3);
         air.handle_station_frame(Instant::ZERO, 0, frame(mac(2), mac(0)));
         assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 2, .. }]));
@@ -593,7 +592,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_delivered_is_lost_with_place_and_reason() {
+    fn undeliverable_frames_are_lost_with_site_and_reason() {
         let lost = |place, reason| Output::Lost { place, reason };
         let mut air = air(2);
         air.leave(Instant::ZERO, 1);
@@ -611,7 +610,7 @@ mod tests {
             lost(Place::Station(0), Reason::Malformed),
         ];
         assert_eq!(outputs(&mut air), expected);
-        // Two fit into the access point's buffer.
+        // The access point's buffer has room for two frames.
         (0..3).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED)));
         let all = outputs(&mut air);
         assert!(all.contains(&lost(Place::AccessPoint(0), Reason::Air(Loss::Medium(DropReason::BufferFull)))));
@@ -619,7 +618,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_that_comes_back_is_reached_again_and_keeps_its_account() {
+    fn a_station_that_returns_is_reached_again_and_keeps_its_counters() {
         let mut air = air(2);
         air.handle_station_frame(Instant::ZERO, 1, frame(WIRED, mac(1)));
         outputs(&mut air);
@@ -637,7 +636,7 @@ mod tests {
 
     #[test]
     fn the_dscp_of_a_packet_decides_its_category() {
-        // IPv4 with DSCP EF, and of the same size without.
+        // IPv4 with DSCP EF, and a packet of the same size without.
         let ip = |octet: u8| {
             let mut frame = frame(WIRED, mac(0));
             frame[14..16].copy_from_slice(&[0x45, octet]);
@@ -662,7 +661,7 @@ mod tests {
         assert_eq!(order(&mut air), [184, 0, 0, 0, 0]);
     }
 
-    /// Three stations at the access point `a` on one channel, which contends with `b`, and none at `c` on another.
+    /// Three stations at access point `a`, which shares its channel with `b`, and none at `c` on another channel.
     fn three_points() -> Air {
         let points = "[[access_point]]\nname = \"a\"\nchannel = 1\n[[access_point]]\nname = \"b\"\nchannel = 1\n\
                       [[access_point]]\nname = \"c\"\nchannel = 6\n";
@@ -678,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_is_reached_where_it_has_come_to() {
+    fn a_roaming_station_is_reached_at_its_new_access_point() {
         let mut air = three_points();
         let mut now = Instant::ZERO;
         let mut reach = |air: &mut Air| {
@@ -721,7 +720,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_comes_to_an_access_point_which_its_station_has_left_is_lost_there() {
+    fn a_frame_at_an_access_point_that_its_station_has_left_is_lost() {
         let mut air = three_points();
         assert_eq!(air.access_points_toward(&frame(mac(1), WIRED)), 0..1);
         air.go(Instant::ZERO, 1);
@@ -734,7 +733,7 @@ mod tests {
     }
 
     #[test]
-    fn the_old_access_point_gives_up_what_it_holds() {
+    fn the_old_access_point_drops_its_frames() {
         let mut air = three_points();
         (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(1), WIRED)));
         air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED));

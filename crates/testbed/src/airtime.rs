@@ -1,4 +1,4 @@
-//! Accounts of measured and charged airtime, for each interval and for the run.
+//! Measured and charged airtime, for each interval and for the run.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use evenair_units::Span;
 use crate::collect::{Collected, Interval};
 use crate::{plan, topology};
 
-/// What had been counted by the end of an interval, by its number. The box is asked when the interval has ended, and so its
-/// account is some milliseconds younger than the medium's.
+/// Airtime up to the end of an interval. The box is queried when the interval has ended, so that its values are some
+/// milliseconds later than the medium's.
 pub fn counted(scenario: &Scenario, interval: &Interval, number: usize) -> CountedAirtime {
     CountedAirtime {
         length: scenario.measure.interval * (number as u64 + 1),
@@ -20,7 +20,7 @@ pub fn counted(scenario: &Scenario, interval: &Interval, number: usize) -> Count
     }
 }
 
-/// What was counted in a run of this length.
+/// Airtime of a run of this length.
 pub fn of_run(scenario: &Scenario, collected: &Collected, length: Span) -> CountedAirtime {
     let Some(last) = &collected.last else { return CountedAirtime::default() };
     CountedAirtime { length, ..account(scenario, &last.media, &last.measured_airtime, collected.last_status.as_ref()) }

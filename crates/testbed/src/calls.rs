@@ -1,5 +1,5 @@
-//! Quality of calls by external programs, measured from their packets: when each leaves its speaker's network device and
-//! when it reaches its listener's, by RTP's sequence numbers (RFC 3550).
+//! Quality of calls by external programs, measured from their packets: the times at which each leaves its speaker's network
+//! device and reaches its listener's, matched by RTP sequence numbers (RFC 3550).
 //!
 //! A telephone's RTP uses the same port on both hosts, which identifies the call. Packets count as sent when they leave the
 //! speaker's host: irregular sending of the program itself is not attributed to the network.
@@ -14,19 +14,19 @@ use evenair_workload::{Direction, Phase};
 
 use crate::plan;
 
-/// What was sent longer ago than this will not come.
+/// Time after which a packet counts as lost.
 const LOST_AFTER: Span = Span::from_secs(10);
 
-/// All such calls of a scenario.
+/// All calls of a scenario by telephone programs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
-    /// The applications of each call by the port of its RTP: from the station, and to it.
+    /// Applications of each call, from the station and to it, by RTP port.
     by_port: BTreeMap<u16, [usize; 2]>,
-    /// By application.
+    /// Meters by application.
     meters: BTreeMap<usize, CallMeter>,
-    /// What is under way: when it left its host.
+    /// Packets in transit, by application and sequence number: when they left their host.
     under_way: BTreeMap<(usize, u16), Instant>,
-    /// The run's start, once it has begun.
+    /// Start of the run, once it has begun.
     origin: Option<Instant>,
 }
 
@@ -46,17 +46,17 @@ impl Calls {
         calls
     }
 
-    /// Whether there are any.
+    /// Whether there are no such calls.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_port.is_empty()
     }
 
-    /// The run begins then.
+    /// Begins the run at `origin`.
     pub(crate) fn begin(&mut self, origin: Instant) {
         self.origin = Some(origin);
     }
 
-    /// A frame left a host, from a station (`Up`) or to one.
+    /// Handles a frame that leaves a host: a station (`Up`), or a server.
     pub(crate) fn leave(&mut self, now: Instant, way: Direction, frame: &[u8]) {
         let Some((origin, key)) = self.origin.zip(self.packet(way, frame)) else { return };
         if let Some(meter) = self.meters.get_mut(&key.0) {
@@ -65,7 +65,7 @@ impl Calls {
         }
     }
 
-    /// A frame came to a host.
+    /// Handles a frame that arrives at a host.
     pub(crate) fn come(&mut self, now: Instant, way: Direction, frame: &[u8]) {
         let Some((origin, key)) = self.origin.zip(self.packet(way, frame)) else { return };
         let sent = self.under_way.remove(&key);
@@ -74,13 +74,13 @@ impl Calls {
         }
     }
 
-    /// What was heard so far, by application and number of the phase.
+    /// Reception so far, by application and phase.
     pub(crate) fn heard(&mut self, now: Instant) -> Vec<(usize, Vec<(usize, Heard)>)> {
         self.under_way.retain(|_, sent| now.saturating_since(*sent) < LOST_AFTER);
         self.meters.iter().map(|(&app, meter)| (app, meter.heard_by_number().collect())).collect()
     }
 
-    /// The application whose speech a frame carries, and which packet it is.
+    /// Application and sequence number of an RTP packet.
     fn packet(&self, way: Direction, frame: &[u8]) -> Option<(usize, u16)> {
         let meta = evenair_packet::parse(evenair_packet::Port::Wire, frame);
         let Transport::Udp { src_port, dst_port } = meta.ip.as_ref()?.transport else { return None };
@@ -101,7 +101,7 @@ mod tests {
         Scenario::parse(text, "c.toml").unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A packet of speech between the telephones' ports.
+    /// An RTP packet between the telephones' ports.
     fn speech(port: u16, sequence: u16) -> Vec<u8> {
         let udp = 8 + 12 + 160u16;
         let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];

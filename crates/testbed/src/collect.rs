@@ -22,22 +22,22 @@ use crate::plan;
 use crate::radio::Snapshot;
 use crate::senders::Counted;
 
-/// What is known of one interval.
+/// Data of one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
-    /// One per application: what crossed the air in it.
+    /// Traffic over the air, by application.
     pub apps: Vec<AppCount>,
     /// Bytes over the WLAN hop that belong to no application.
     pub other_bytes: u64,
     /// Time average of the access points' queues.
     pub queue_mean_packets: f64,
-    /// What each medium had been used for at its end, since the start.
+    /// Use of each medium from the start of the run to the end of the interval.
     pub media: Vec<Totals>,
-    /// Measured airtime of each station by its end, since the start.
+    /// Measured airtime of each station, from the start of the run to the end of the interval.
     pub measured: Vec<MeasuredAirtime>,
-    /// Each access point with its stations, since the start.
+    /// Totals of each access point with its stations, since the start of the run.
     pub bss_totals: Vec<BssTotals>,
-    /// What was counted of each sender on the air: access points, then stations.
+    /// Counters of each sender on the air: access points, then stations.
     pub senders: Vec<Counted>,
     /// The box, at the end of the interval.
     pub middlebox: Option<Status>,
@@ -54,36 +54,36 @@ pub struct AppSamples {
     pub echoes: Vec<Times>,
 }
 
-/// A run's tale so far.
+/// All data of a run so far.
 #[derive(Debug)]
 pub struct Collected {
-    /// One per interval that has passed.
+    /// Completed intervals.
     pub intervals: Vec<Interval>,
-    /// One per application.
+    /// Samples by application.
     pub samples: Vec<AppSamples>,
-    /// What happened.
+    /// Events of the run.
     pub events: Vec<EventRecord>,
     /// Pages read.
     pub pages: Vec<PageRecord>,
     /// Transfers that have ended.
     pub transfers: TransferLog,
-    /// What was heard of each call so far, by application and number of the phase.
+    /// Reception of each call so far, by application and phase.
     pub calls: BTreeMap<usize, Vec<(usize, Heard)>>,
-    /// Transfers under way, by application and number: when each began, and its size.
+    /// Transfers in progress, by application and number: start and size.
     under_way: BTreeMap<(usize, u64), (u64, Bytes)>,
     /// Ends that were reported before their starts, which another host reports.
     early: BTreeMap<(usize, u64), u64>,
     /// The last snapshot of the radio: totals and punctuality.
     pub last: Option<Snapshot>,
-    /// The last that was heard of the box.
+    /// The last status of the box.
     pub last_status: Option<Status>,
-    /// Stations that take more than their share, as the box said last.
+    /// Stations above their share, by the box's last status.
     over_share: BTreeSet<String>,
     origin_ns: u64,
 }
 
 impl Collected {
-    /// Of a run that begins when the monotonic clock shows `origin_ns`.
+    /// Data of a run that begins when the monotonic clock shows `origin_ns`.
     pub fn new(scenario: &Scenario, origin_ns: u64) -> Self {
         Self {
             intervals: Vec::new(),
@@ -101,7 +101,7 @@ impl Collected {
         }
     }
 
-    /// The radio finished an interval.
+    /// Adds the radio's snapshot of an interval.
     pub fn add_snapshot(&mut self, mut snapshot: Snapshot) {
         let zero = vec![AppCount::default(); snapshot.apps.len()];
         let before = self.last.as_ref().map_or(&zero, |last| &last.apps);
@@ -121,7 +121,7 @@ impl Collected {
         self.last = Some(snapshot);
     }
 
-    /// The box answered for an interval.
+    /// Adds the box's status of an interval.
     pub fn add_status(&mut self, index: usize, status: Status) {
         if let Some(interval) = self.intervals.get_mut(index) {
             interval.middlebox = Some(status.clone());
@@ -129,7 +129,7 @@ impl Collected {
         self.last_status = Some(status);
     }
 
-    /// The box said at the end of an interval which stations take more than their share.
+    /// Records the stations above their share at the end of an interval.
     pub fn note_over_share(&mut self, scenario: &Scenario, at: Span, stations: &[StationStatus]) {
         let named = scenario.hosts.iter().enumerate().filter_map(|(index, host)| {
             let mac = plan::host(scenario, index).mac.to_string();
@@ -141,7 +141,7 @@ impl Collected {
         before.difference(&over).for_each(|name| self.add_event(at, "within its share", name.clone()));
     }
 
-    /// The guard against harm is in another state than when the box answered last, by `at`.
+    /// Records changes of the guard's state since the last status, by `at`.
     pub fn note_guard(&mut self, at: Span, guard: &GuardStatus) {
         let nothing = GuardStatus::default();
         let before = self.last_status.as_ref().map_or(&nothing, |status| &status.guard);
@@ -155,7 +155,7 @@ impl Collected {
         self.add_event(at, what, guard.domain.clone());
     }
 
-    /// Calls that the box has found since it answered last, by `at`.
+    /// Records calls that the box has detected since the last status, by `at`.
     pub fn note_calls(&mut self, at: Span, packets: &PacketStatus) {
         let counts =
             |packets: &PacketStatus| [packets.counted[Counter::CallsAdmitted], packets.counted[Counter::CallsRefused]];
@@ -165,7 +165,7 @@ impl Collected {
         }
     }
 
-    /// An agent spoke.
+    /// Adds a report of an agent.
     pub fn add_report(&mut self, scenario: &Scenario, report: Report) {
         match report {
             Report::Sample { app, index, received_bytes, tcp } => {
@@ -221,7 +221,7 @@ impl Collected {
         }
     }
 
-    /// The run is over: what is still under way is cut.
+    /// At the end of the run: cuts the transfers in progress.
     pub fn cut_transfers(&mut self) {
         for ((app, _), (began_ns, bytes)) in std::mem::take(&mut self.under_way) {
             self.transfers.cut(app, self.since_origin(began_ns), bytes);
@@ -232,13 +232,13 @@ impl Collected {
         Span::from_nanos(at_ns.saturating_sub(self.origin_ns))
     }
 
-    /// Something happened.
+    /// Records an event.
     pub fn add_event(&mut self, at: Span, what: &str, detail: String) {
         self.events.push(EventRecord { at_s: at.as_secs_f64(), what: what.to_owned(), detail });
     }
 
-    /// Bytes that application `app` received in interval `index`: from its own account, or, where it gives none, from
-    /// what TCP acknowledged over the air.
+    /// Bytes that application `app` received in interval `index`: from its own counter, or without one from the bytes that
+    /// TCP acknowledged over the air.
     pub fn goodput_bytes(&self, scenario: &Scenario, app: usize, index: usize) -> u64 {
         if scenario.apps[app].is_foreign_program() {
             return self.intervals.get(index).map_or(0, |interval| interval.apps[app].goodput_bytes);
@@ -253,7 +253,7 @@ impl Collected {
         let total = |index: usize| self.samples[app].tcp.get(index).copied().flatten().map(|tcp| tcp.retransmits);
         let Some(now) = total(index) else { return 0 };
         let before = index.checked_sub(1).and_then(total).unwrap_or(0);
-        // A new connection counts from zero again.
+        // A new connection counts from zero.
         u64::from(now.checked_sub(before).unwrap_or(now))
     }
 }
@@ -283,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn the_guards_steps_are_events() {
+    fn changes_of_the_guard_are_events() {
         let text = "version = 1\nname = \"g\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
                     [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
                     [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n";
         let mut collected = Collected::new(&Scenario::parse(text, "g.toml").expect("it is sound"), 0);
-        // The box answers twice the same: one event. A bypass counts by its number, whatever the state is by then.
+        // Two equal answers make one event. Bypasses are counted, so that one is recorded even if the state has changed since.
         let answers = [
             (GuardState::Watching, 0),
             (GuardState::Loosened, 0),

@@ -8,7 +8,7 @@ use evenair_units::Span;
 use crate::air::BssTotals;
 use crate::collect::{Collected, Interval};
 
-/// Every access point with its stations; none where they have no names.
+/// Series of every access point with its stations; none if access points have no names.
 pub fn access_points(scenario: &Scenario, collected: &Collected) -> Vec<AccessPointSeries> {
     let interval = scenario.measure.interval;
     let series = |(number, point): (usize, &evenair_scenario::AccessPoint)| {
@@ -26,7 +26,7 @@ pub fn access_points(scenario: &Scenario, collected: &Collected) -> Vec<AccessPo
     named.map(series).collect()
 }
 
-/// Every domain, by its number.
+/// Series of every domain, by index.
 pub fn domains(scenario: &Scenario, collected: &Collected) -> Vec<DomainSeries> {
     let series = |number: usize| {
         let point = scenario.access_points.iter().find(|point| point.domain == number && point.channel.is_some())?;
@@ -36,7 +36,7 @@ pub fn domains(scenario: &Scenario, collected: &Collected) -> Vec<DomainSeries> 
     (0..scenario.domains()).filter_map(series).collect()
 }
 
-/// The medium; of several, their mean, and what they carried together.
+/// Series of the medium; of several, their mean, with the sum of the traffic.
 pub fn medium(scenario: &Scenario, collected: &Collected) -> MediumSeries {
     let points = scenario.access_points.len();
     let active = |interval: &Interval| {
@@ -58,7 +58,7 @@ pub fn medium(scenario: &Scenario, collected: &Collected) -> MediumSeries {
     MediumSeries { active_stations: collected.intervals.iter().map(active).collect(), ..series }
 }
 
-/// Of what is seen in the media's totals at the end of each interval; without those who had a frame to send.
+/// A series of one value of the media's totals at the end of each interval; without the number of nodes with a frame.
 fn medium_series(scenario: &Scenario, collected: &Collected, of: impl Fn(&[Totals]) -> Totals) -> MediumSeries {
     let interval = scenario.measure.interval;
     let totals = collected.intervals.iter().map(|counted| of(&counted.media));
@@ -74,7 +74,7 @@ fn medium_series(scenario: &Scenario, collected: &Collected, of: impl Fn(&[Total
     }
 }
 
-/// What came in each interval, of what had come by its end.
+/// Differences between consecutive cumulative values.
 fn steps<T: Default>(all: impl Iterator<Item = T>, since: impl Fn(&T, &T) -> T) -> Vec<T> {
     let mut before = T::default();
     let mut steps = Vec::new();

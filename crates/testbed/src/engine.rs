@@ -1,9 +1,9 @@
 //! The real-time loop: simulated air and wires between TAP devices.
 //!
-//! Simulated time is the monotonic clock. The loop sleeps until the model's next deadline or until a device is
-//! readable, lets the model do what is due *at its own simulated instants*, and hands frames over as soon as it can.
-//! Devices are read eagerly, so that the queues in which frames wait are the model's and never the kernel's. Nothing
-//! in the loop blocks.
+//! Simulated time is the monotonic clock. The loop sleeps until the model's next deadline or until a device is readable,
+//! lets the model process its due events *at their own simulated instants*, and hands frames over as soon as it can.
+//! Devices are read eagerly, so that frames wait in the model's queues and never in the kernel's. Nothing in the loop
+//! blocks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ use crate::topology::{self, Port};
 use crate::waiter::{Clock, Ready, Waiter};
 use crate::wire::{self, Wire};
 
-/// Frames read from one device before the others have their turn.
+/// Maximum number of frames read from one device before the others have their turn.
 const BATCH: usize = 64;
-/// A TAP device gives at most MTU + 18 bytes.
+/// Size of the read buffer in bytes: a TAP device gives at most MTU + 18.
 const FRAME_MAX: usize = 2048;
 
 pub(crate) struct Engine {
@@ -42,9 +42,9 @@ pub(crate) struct Engine {
     by_port: BTreeMap<Port, usize>,
     air: Air,
     wire: Wire,
-    /// Between the box and the access points.
+    /// Wired paths between the box and the access points.
     paths: Paths,
-    /// Of telephone programs.
+    /// Calls by telephone programs.
     calls: Calls,
     waker: Arc<Waker>,
     inbox: Receiver<Command>,
@@ -56,20 +56,20 @@ pub(crate) struct Engine {
     reached: Instant,
 }
 
-/// What is counted since the start of measuring.
+/// Counters since the start of measuring.
 struct Counts {
     meter: Meter,
     record: Record,
     air_losses: BTreeMap<(air::Place, air::Reason), u64>,
     refused_by_device: u64,
-    /// Packets times nanoseconds in the access points' queues, since the last snapshot.
+    /// Packet-nanoseconds in the access points' queues, since the last snapshot.
     queue_area: u128,
     queue_since: Instant,
     queue_packets: usize,
     medium_base: Vec<Totals>,
     senders_base: Counters,
     access_point_base: Counters,
-    /// Of each station.
+    /// Airtime of each station at the start of measuring.
     airtime_base: Vec<Airtime>,
     measured_base: Vec<MeasuredAirtime>,
     access_point_airtime_base: Vec<Airtime>,
@@ -100,7 +100,7 @@ impl Schedule {
 }
 
 impl Engine {
-    /// For the calling thread, which is the one that runs the loop.
+    /// An engine for the calling thread, which must run the loop.
     pub(crate) fn new(
         scenario: &Scenario,
         clock: Clock,
@@ -157,7 +157,7 @@ impl Engine {
         earlier(self.model_deadline(), self.schedule.map(|schedule| schedule.due()))
     }
 
-    /// Lets the model do all that is due, and hands over what comes out of it.
+    /// Processes all due events of the model, and hands over its outputs.
     fn advance(&mut self, now: Instant) {
         while let Some(due) = self.schedule.filter(|schedule| schedule.due() <= now) {
             self.advance_model(due.due().max(self.reached));
@@ -168,7 +168,7 @@ impl Engine {
 
     fn advance_model(&mut self, now: Instant) {
         let mut idle_at_first = None;
-        // Each instant by itself, so that silence before a frame was due does not count as its lateness.
+        // Each instant separately, so that idle time before a frame was due does not count as its lateness.
         while let Some(due) = self.model_deadline().filter(|&due| due <= now) {
             let due = due.max(self.reached);
             self.reached = due;
@@ -179,13 +179,13 @@ impl Engine {
         }
         self.reached = self.reached.max(now);
         if let Some(idle_before) = idle_at_first {
-            // Had these frames been handed over when they were due, answers might have filled this silence.
+            // If these frames had been handed over when they were due, answers might have filled this idle time.
             let idle = self.air.idle(self.reached);
             self.counts.record.idle_for_late += idle.saturating_sub(idle_before);
         }
     }
 
-    /// Hands over what came out of the model; whether there was any frame.
+    /// Hands over the model's outputs; returns whether there was any frame.
     fn hand_over(&mut self, now: Instant) -> bool {
         let frames_before = self.counts.record.lateness.count();
         loop {
@@ -240,11 +240,11 @@ impl Engine {
         }
         let tap = &self.taps[self.by_port[&port]].1;
         self.counts.record.lateness.record(now.saturating_since(at));
-        // An interface that its owner took down, or a kernel out of memory: the frame is lost as on a real one.
+        // The interface is down or the kernel is out of memory: the frame is lost as on a real interface.
         self.counts.refused_by_device += u64::from(tap.write(frame).is_err());
     }
 
-    /// Which way speech goes that leaves the machine at a port, or comes to it; nothing where that is no host, or none speaks.
+    /// Direction of call packets that leave or reach the machine at a port; `None` if it is no host, or has no calls.
     fn way_of_call(&self, port: Port, leaves: bool) -> Option<Direction> {
         let of_station = match port {
             _ if self.calls.is_empty() => return None,
@@ -264,7 +264,7 @@ impl Engine {
                 return Ok(());
             };
             self.counts.record.ingress_lag.record(self.waiter.lag(device, now));
-            // The model must have done what was due before something new comes in.
+            // The model must process due events before new input.
             self.advance(now);
             self.take_in(now, device, buffer[..n].to_vec());
         }
@@ -283,7 +283,7 @@ impl Engine {
         self.hand_over(now);
     }
 
-    /// A frame has left the box toward the stations.
+    /// Handles a frame that the box sends toward the stations.
     fn take_from_box(&mut self, now: Instant, frame: &[u8]) {
         for access_point in self.air.access_points_toward(frame) {
             if let Some(frame) = self.paths.handle_frame(now, access_point, Direction::Down, frame.to_vec()) {
@@ -292,7 +292,7 @@ impl Engine {
         }
     }
 
-    /// Executes a command; true for the stop command.
+    /// Executes a command; returns true for the stop command.
     fn obey(&mut self) -> bool {
         self.waker.clear();
         while let Ok(command) = self.inbox.try_recv() {
@@ -313,7 +313,7 @@ impl Engine {
     }
 
     fn measure_from(&mut self, now: Instant, start: Instant, interval: Span) {
-        // Number zero is the start itself: it clears the counts.
+        // Interval number zero is the start itself: it resets the counters.
         self.schedule = Some(Schedule { start: start.max(now), interval, next: 0 });
         self.calls.begin(start.max(now));
     }

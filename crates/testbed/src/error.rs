@@ -64,7 +64,7 @@ pub enum TestbedError {
         /// Why it failed.
         source: std::io::Error,
     },
-    /// A child process ended before its time.
+    /// A child process ended unexpectedly.
     #[error("{who} ended unexpectedly ({status}){}", quote(stderr))]
     ChildDied {
         /// Which.
@@ -74,7 +74,7 @@ pub enum TestbedError {
         /// Last lines that it wrote to standard error.
         stderr: String,
     },
-    /// A child process could not be started or talked to.
+    /// A child process could not be started, or the communication with it failed.
     #[error("{who}: {source}")]
     Child {
         /// Which.
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_refusal_says_what_to_do() {
+    fn every_error_has_a_remedy() {
         let cases = [
             (libc::ENOENT, "mknod /dev/net/tun"),
             (libc::ENODEV, "modprobe tun"),

@@ -10,10 +10,10 @@ use crate::error::TestbedError;
 use crate::rundir::running_hosts;
 
 /// Runs `command` in host `host` of run `run` (or of the only one), with this process's standard input and output, and
-/// waits for it. The other hosts are called as in the scenario; there are also `box` and, with a WAN, `router`.
+/// waits for it. Hosts have their names of the scenario; there are also `box` and, with a WAN, `router`.
 ///
 /// # Errors
-/// Where there is no such run or host (the error lists what there is), or the command cannot be started.
+/// If there is no such run or host (the error lists those available), or the command cannot be started.
 pub fn exec(run: Option<&str>, host: &str, command: &[String]) -> Result<ExitStatus, TestbedError> {
     let hosts = running_hosts();
     let wanted = |(of, name): (&str, &str)| name == host && run.is_none_or(|run| run == of);

@@ -19,9 +19,9 @@ use crate::error::TestbedError;
 use crate::tasks;
 use crate::topology::Topology;
 
-/// An agent that has not prepared a part after this long never will.
+/// Time within which an agent must have prepared a part.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(10);
-/// So much of the end of a child's standard error is kept.
+/// Bytes kept from the end of a child's standard error.
 const LAST_WORDS_BYTES: usize = 4096;
 
 /// The agents. Dropping them ends them.
@@ -31,11 +31,11 @@ pub struct Fleet {
     heard: Receiver<(usize, Heard)>,
 }
 
-/// What comes from an agent.
+/// A message of an agent.
 #[derive(Debug)]
 enum Heard {
     Report(Report),
-    /// It closed its output: it has ended, or is about to.
+    /// The agent closed its output: it has ended, or is about to.
     Closed,
 }
 
@@ -49,11 +49,11 @@ struct Agent {
 }
 
 impl Fleet {
-    /// Starts one agent in each host that has something to do, and has it prepare. The agents are tied to the calling
-    /// thread: they die when it ends.
+    /// Starts one agent in each host that has a part, and prepares it. The agents are tied to the calling thread: they die
+    /// when it ends.
     ///
     /// # Errors
-    /// Where an agent cannot be started or cannot prepare.
+    /// If an agent cannot be started or cannot prepare.
     pub fn start(scenario: &Scenario, topology: &Topology, program: &Path) -> Result<Self, TestbedError> {
         let parts = tasks::parts(scenario);
         let (speak, heard) = channel();
@@ -75,18 +75,18 @@ impl Fleet {
         Ok(fleet)
     }
 
-    /// The run begins.
+    /// Begins the run.
     ///
     /// # Errors
-    /// Where an agent has gone.
+    /// If an agent has ended.
     pub fn begin(&mut self, origin_ns: u64, interval_ns: u64) -> Result<(), TestbedError> {
         self.agents.iter_mut().try_for_each(|agent| agent.tell(&Request::Begin { origin_ns, interval_ns }))
     }
 
-    /// The next report, waited for no longer than `timeout`.
+    /// The next report, waiting at most `timeout`.
     ///
     /// # Errors
-    /// Where an agent has ended or cannot do its part.
+    /// If an agent has ended or a part failed.
     pub fn hear(&mut self, timeout: Duration) -> Result<Option<Report>, TestbedError> {
         match self.heard.recv_timeout(timeout) {
             Ok((agent, Heard::Report(Report::Failed { app, error }))) => Err(TestbedError::Protocol {
@@ -97,7 +97,7 @@ impl Fleet {
             Ok((agent, Heard::Closed)) => Err(self.agents[agent].obituary()),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
-                // No agent at all: a scenario without applications.
+                // No agents: a scenario without applications.
                 thread::sleep(timeout);
                 Ok(None)
             }
@@ -131,7 +131,7 @@ impl Agent {
     ) -> Result<Self, TestbedError> {
         let mut command = Command::new(program);
         command.arg("agent").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // In a process group of its own: Ctrl-C at the terminal is for the run, which ends its agents itself.
+        // In its own process group: Ctrl-C at the terminal is for the run, which ends its agents itself.
         let started = tie(command.process_group(0), Some(netns)).spawn();
         let who = || format!("start the agent of {host} ({} agent)", program.display());
         let mut child = started.map_err(|source| TestbedError::Child { who: who(), source })?;
@@ -184,7 +184,7 @@ fn listen(index: usize, stdout: impl Read, speak: &Sender<(usize, Heard)>) {
     let _ = speak.send((index, Heard::Closed));
 }
 
-/// The error for a child that ended. Waits for it a moment: its output closes before it is gone.
+/// The error for a child that ended. Waits briefly for it: its output closes before it is gone.
 pub(crate) fn child_died(who: String, child: &mut Child, last_words: &LastWords) -> TestbedError {
     let mut status = "still running, but it closed its output".to_owned();
     for _ in 0..50 {
@@ -197,7 +197,7 @@ pub(crate) fn child_died(who: String, child: &mut Child, last_words: &LastWords)
     TestbedError::ChildDied { who, status, stderr: last_words.complete() }
 }
 
-/// The end of what a child wrote to standard error.
+/// The end of a child's standard error.
 #[derive(Clone, Debug)]
 pub(crate) struct LastWords {
     kept: Arc<Mutex<Kept>>,
@@ -206,12 +206,12 @@ pub(crate) struct LastWords {
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,
-    /// There is no more to come.
+    /// The pipe is closed.
     closed: bool,
 }
 
 impl LastWords {
-    /// Reads `stderr` on a thread of its own until it is closed.
+    /// Reads `stderr` on a separate thread until it is closed.
     pub(crate) fn of(mut stderr: impl Read + Send + 'static) -> Self {
         let kept = Arc::new(Mutex::new(Kept::default()));
         let shared = Arc::clone(&kept);
@@ -232,7 +232,7 @@ impl LastWords {
         Self { kept }
     }
 
-    /// All of it, waited for a moment: of a child that has ended the last is still in the pipe.
+    /// All of it, after a short wait: when a child has ended its last output is still in the pipe.
     fn complete(&self) -> String {
         let deadline = Instant::now() + Duration::from_millis(500);
         loop {

@@ -43,7 +43,7 @@ impl Histogram {
         self.max = self.max.max(value);
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -83,7 +83,7 @@ fn end_of(bucket: usize) -> u64 {
     (((bucket % SUB + SUB) as u64 + 1) << shift) - 1
 }
 
-/// What the radio's loop knows of its own punctuality.
+/// Punctuality of the radio's loop.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// Lateness of the frames handed over.
@@ -94,21 +94,21 @@ pub struct Record {
     pub idle_for_late: Span,
 }
 
-/// A run whose frames' 99th percentile is later than this is not valid: a SIFS-to-DIFS pattern of 802.11b still
-/// recognisable, and one TCP segment at 11 Mb/s.
+/// Limit of the 99th percentile of lateness of a valid run: a SIFS-to-DIFS pattern of 802.11b is still recognisable, and it
+/// is one TCP segment at 11 Mb/s.
 pub const P99_LIMIT: Span = Span::from_millis(1);
-/// A run whose frames' 99.9th percentile is later than this is not valid.
+/// Limit of the 99.9th percentile of lateness of a valid run.
 pub const P999_LIMIT: Span = Span::from_millis(5);
-/// A run in which the medium stood idle for lateness for more than this many millionths of the time is not valid.
+/// Limit of idle time caused by lateness in a valid run, in millionths of its duration.
 pub const IDLE_LIMIT_PPM: u64 = 1000;
 
 impl Record {
-    /// Thousandths of `run` for which the medium stood idle for lateness.
+    /// Idle time caused by lateness, in thousandths of `run`.
     pub fn idle_permille(&self, run: Span) -> f64 {
         if run == Span::ZERO { 0.0 } else { self.idle_for_late.as_secs_f64() / run.as_secs_f64() * 1e3 }
     }
 
-    /// Why a run of length `run` with this record must not be used; empty where it may.
+    /// Why a run of length `run` with this record is not valid; empty if it is.
     pub fn faults(&self, run: Span) -> Vec<String> {
         let mut faults = Vec::new();
         let quantiles = [("99th", 990, P99_LIMIT), ("99.9th", 999, P999_LIMIT)];
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn late_runs_are_refused_and_say_why() {
+    fn late_runs_are_invalid_with_a_reason() {
         let run = Span::from_secs(10);
         let mut record = Record::default();
         for _ in 0..980 {

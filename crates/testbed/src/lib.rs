@@ -1,8 +1,8 @@
 //! Real hosts in network namespaces joined by a simulated radio in real time.
 //!
-//! One process owns the radio. Every host is a network namespace of its own with the kernel's real TCP; between them the 802.11
-//! medium and the wired links are simulated, in step with the clock. The box is in line between the access point and the wire,
-//! as at a real site, and is the deployed program.
+//! One process runs the radio. Every host is a network namespace with the kernel's real TCP; between them the 802.11 medium and
+//! the wired links are simulated in real time. The box is in line between the access point and the wire, as at a real site, and
+//! is the deployed program.
 //!
 //! ```text
 //! station ~ TAP ~ medium ~ access point ~ TAP ap0 [bridge or box] TAP wire0 ~ LAN switch ~ TAP ~ LAN host
@@ -12,8 +12,8 @@
 //! Namespaces are anonymous and children are tied to this process, so that a run leaves nothing behind however it ends.
 //!
 //! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`], [`paths`] and [`air`] (the model, in event time), [`owners`], [`meter`],
-//! [`senders`] and [`lateness`] (what is counted), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the
-//! real-time loop).
+//! [`senders`] and [`lateness`] (counters), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the real-time
+//! loop).
 
 pub mod agent;
 pub mod air;

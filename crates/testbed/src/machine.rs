@@ -1,4 +1,4 @@
-//! One machine of the testbed: a network namespace with its TAP devices, brought up.
+//! One machine of the testbed: a network namespace with its TAP devices, configured and up.
 //!
 //! Addresses and routes are set by one `ip -batch` run inside the namespace, kernel variables through `/proc/sys`.
 //! The namespace and the devices vanish with the [`Machine`], at the latest with this process.
@@ -12,20 +12,19 @@ use evenair_sys::tap::Tap;
 
 use crate::error::TestbedError;
 
-/// What a machine is to be.
+/// Configuration of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// For messages.
+    /// Name for messages.
     pub name: String,
     /// Names of its TAP devices.
     pub taps: Vec<String>,
     /// Kernel variables, set before the devices are made so that these inherit the defaults.
     pub sysctls: Vec<(String, String)>,
-    /// Name of the congestion control that programs without a choice of their own get, where the kernel permits: a
-    /// namespace other than the first may only have those that the administrator opened to all users. The agent
-    /// chooses for each socket, which is permitted.
+    /// Default congestion control, if the kernel permits: a namespace other than the first one may only have those that the
+    /// administrator opened to all users. The agent chooses per socket, which is permitted.
     pub congestion_control: Option<String>,
-    /// Commands for `ip -batch`, run when the devices are there.
+    /// Commands for `ip -batch`, run after the devices are created.
     pub commands: Vec<String>,
 }
 
@@ -36,25 +35,25 @@ pub struct Machine {
     pub name: String,
     /// Its network namespace.
     pub netns: Netns,
-    /// Its TAP devices, in the order of the plan. The loop's thread takes them.
+    /// Its TAP devices, in the order of the plan, until the loop's thread takes them.
     pub taps: Vec<Tap>,
 }
 
 impl Machine {
-    /// Makes the machine.
+    /// Creates the machine.
     ///
     /// # Errors
-    /// Where the kernel or `ip` refuses; the message says what to do.
+    /// If the kernel or `ip` refuses; the message has a remedy.
     pub fn build(plan: &Plan) -> Result<Self, TestbedError> {
         let netns = Netns::new().map_err(TestbedError::from_namespace)?;
         let taps = netns.run(|| set_up(plan))??;
         Ok(Self { name: plan.name.clone(), netns, taps })
     }
 
-    /// Makes all machines at once; building is mostly waiting for the kernel.
+    /// Creates all machines concurrently; building is mostly waiting for the kernel.
     ///
     /// # Errors
-    /// The first error; machines that did come up are gone again.
+    /// The first error; machines that were created are removed again.
     pub fn build_all(plans: &[Plan]) -> Result<Vec<Self>, TestbedError> {
         std::thread::scope(|scope| {
             let builders: Vec<_> = plans.iter().map(|plan| scope.spawn(|| Self::build(plan))).collect();
@@ -87,11 +86,11 @@ fn set_up(plan: &Plan) -> Result<Vec<Tap>, TestbedError> {
     Ok(taps)
 }
 
-/// Runs the commands through `ip -batch` in the calling thread's namespace. `family` is `-4` or `-6` where it cannot be
-/// seen from an address.
+/// Runs the commands through `ip -batch` in the calling thread's namespace. `family` is `-4` or `-6` if no address implies
+/// it.
 ///
 /// # Errors
-/// What `ip` wrote, which names the line.
+/// The output of `ip`, which names the line.
 pub fn run_ip(machine: &str, family: Option<&str>, commands: &[String]) -> Result<(), TestbedError> {
     let failed = |source| TestbedError::Child { who: "ip".to_owned(), source };
     let mut ip = Command::new("ip");

@@ -26,7 +26,7 @@ use crate::topology::Topology;
 
 /// Interface of a host into this network.
 const INTERFACE: &str = "mgmt0";
-/// Routing table of what goes this way.
+/// Routing table of the management network.
 const TABLE: u32 = 77;
 
 /// The network, for as long as this lives.
@@ -38,7 +38,7 @@ pub struct Management {
 /// Builds the network where the scenario needs it.
 ///
 /// # Errors
-/// Where the kernel or `ip` refuses.
+/// If the kernel or `ip` refuses.
 pub fn build(scenario: &Scenario, topology: &Topology) -> Result<Option<Management>, TestbedError> {
     let apps: Vec<_> = (0..scenario.apps.len()).filter(|&index| uses_iperf3(&scenario.apps[index])).collect();
     if apps.is_empty() {
@@ -71,7 +71,7 @@ fn bridge(topology: &Topology, hosts: &[usize]) -> Vec<String> {
 }
 
 fn set_up_host(scenario: &Scenario, machine: &Machine, apps: &[usize], host: usize) -> Result<(), TestbedError> {
-    // Answers may come in by the other interface than the one by which the routes would answer.
+    // Packets may arrive at a different interface than that of the route back.
     for scope in ["all", INTERFACE] {
         netns::set_sysctl(&format!("net/ipv4/conf/{scope}/rp_filter"), "0")?;
     }

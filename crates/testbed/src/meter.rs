@@ -1,7 +1,7 @@
 //! Counters of traffic over the WLAN hop, by application.
 //!
 //! A frame belongs to the application with its server port, if the application's station sent or received the frame.
-//! Counted are IP-level bytes of all its frames at the moment of delivery over the air, in both directions; frames of no
+//! IP-level bytes of all its frames are counted at the moment of delivery over the air, in both directions; frames of no
 //! application (ARP, neighbour discovery) are counted separately.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use evenair_workload::Direction;
 
 use crate::owners::{Owners, side};
 
-/// What one application has moved over the WLAN hop since the start of the run.
+/// Traffic of one application over the WLAN hop since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AppCount {
     /// IP-level bytes, both directions.
@@ -26,7 +26,7 @@ pub struct AppCount {
     pub goodput_bytes: u64,
 }
 
-/// What all applications together have moved.
+/// Traffic of all applications.
 #[derive(Clone, Debug)]
 pub struct Meter {
     apps: Vec<MeteredApp>,
@@ -38,12 +38,12 @@ pub struct Meter {
 struct MeteredApp {
     data: Direction,
     count: AppCount,
-    /// Highest acknowledgment of each of its connections, by client port: the web opens many.
+    /// Highest acknowledgment of each of its connections, by client port: web pages open many.
     acknowledged: BTreeMap<u16, u32>,
 }
 
 impl Meter {
-    /// For a scenario's applications, which are these owners.
+    /// A meter for a scenario's applications, which are these owners.
     pub fn new(scenario: &Scenario, owners: Owners) -> Self {
         let apps = scenario.apps.iter().map(|app| MeteredApp {
             data: match app.kind {
@@ -59,7 +59,7 @@ impl Meter {
         Self { apps: apps.collect(), owners, other_bytes: 0 }
     }
 
-    /// A frame was delivered over the air, to (`Down`) or from (`Up`) a station.
+    /// Counts a frame delivered over the air, to (`Down`) or from (`Up`) a station.
     pub fn count(&mut self, station: usize, way: Direction, frame: &[u8]) {
         let meta = evenair_packet::parse(side(way), frame);
         let app = meta.ip.as_ref().and_then(|ip| self.owners.app_of(station, way, ip));
@@ -69,8 +69,8 @@ impl Meter {
         }
     }
 
-    /// A frame to a group was delivered over the air. What belongs to no application is not counted: it has crossed the air
-    /// for many, or is none of IP.
+    /// Counts a group frame delivered over the air. Those of no application are not counted: they cross the air for many,
+    /// or are not IP.
     pub fn count_group(&mut self, frame: &[u8]) {
         let Some(ip) = evenair_packet::parse(Port::Wire, frame).ip else { return };
         if let Some(app) = self.owners.app_of_group(&ip) {
@@ -106,7 +106,7 @@ impl MeteredApp {
 
     fn count_acknowledgment(&mut self, way: Direction, tcp: &TcpMeta) {
         self.count.ack_packets += u64::from(tcp.is_pure_ack());
-        // Acknowledgments go against the data: from the client for a download, from the server for an upload.
+        // ACKs flow against the data: from the client for a download, from the server for an upload.
         let client = if way == Direction::Up { tcp.src_port } else { tcp.dst_port };
         if tcp.flags.contains(TcpFlags::SYN) {
             // A new connection on a port that was used before.
@@ -115,10 +115,10 @@ impl MeteredApp {
         if !tcp.flags.contains(TcpFlags::ACK) || tcp.flags.contains(TcpFlags::RST) {
             return;
         }
-        // The first one completes the handshake and so is the base.
+        // The first ACK completes the handshake and so is the base.
         let highest = self.acknowledged.entry(client).or_insert(tcp.ack);
         let advance = tcp.ack.wrapping_sub(*highest);
-        // Half of the sequence space and more is "behind" (RFC 9293, 3.4).
+        // An advance of half of the sequence space or more is a step back (RFC 9293, 3.4).
         if advance < 1 << 31 {
             self.count.goodput_bytes += u64::from(advance);
             *highest = tcp.ack;
@@ -203,7 +203,7 @@ mod tests {
         meter.count(0, Direction::Up, &tcp(up, 1, ACK, 1448));
         meter.count(0, Direction::Up, &tcp(up, 1, ACK, 1448));
         meter.count(0, Direction::Down, &tcp(down, 500 + 2896, ACK, 0));
-        // An old and a repeated one acknowledge nothing new.
+        // An old and a repeated ACK acknowledge nothing new.
         meter.count(0, Direction::Down, &tcp(down, 500 + 1448, ACK, 0));
         meter.count(0, Direction::Down, &tcp(down, 500 + 2896, ACK, 0));
         let expected = AppCount { ip_bytes: 2 * 1488 + 5 * 40, data_packets: 2, ack_packets: 3, goodput_bytes: 2896 };
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_numbers_wrap_and_a_new_connection_starts_afresh() {
+    fn sequence_numbers_wrap_and_a_new_connection_starts_at_its_own_base() {
         let scenario = scenario();
         let mut meter = meter(&scenario);
         let (server, client) = (plan::server_port(1), 40_000);
@@ -227,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_count_their_payload_and_strangers_count_apart() {
+    fn datagrams_count_by_payload_and_other_frames_separately() {
         let scenario = scenario();
         let mut meter = meter(&scenario);
         let [high, low] = plan::server_port(2).to_be_bytes();
         let datagram = [&[high, low, 0x30, 0, 0, 108, 0, 0][..], &[0; 100]].concat();
         meter.count(0, Direction::Down, &ipv4(17, &datagram));
         assert_eq!(meter.counts()[2], AppCount { ip_bytes: 128, data_packets: 1, ack_packets: 0, goodput_bytes: 100 });
-        // Another station's, another port's, and no IP at all.
+        // Another station, another port, and no IP at all.
         meter.count(1, Direction::Down, &ipv4(17, &datagram));
         meter.count(0, Direction::Down, &tcp((80, 40_000), 0, ACK, 10));
         meter.count(0, Direction::Up, &[&[0xff; 12][..], &[8, 6], &[0; 28]].concat());

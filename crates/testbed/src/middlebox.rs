@@ -30,11 +30,11 @@ use crate::plan;
 use crate::rundir::RunDir;
 use crate::topology::{BOX_BRIDGE, BOX_WIRE_PORT, BOX_WLAN_PORT};
 
-/// A box that does not answer after this long will not.
+/// Time within which the box must answer after its start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
-/// For an answer to a command, beside the time that draining the queues may take.
+/// Time within which a command must be answered, in addition to the draining of the queues.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long an ending box may take after its queues have drained.
+/// Time within which the box must end after its queues have drained.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running box program. Dropping it ends it.
@@ -42,25 +42,25 @@ const END_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Middlebox {
     child: Child,
     last_words: LastWords,
-    /// The longest that its queues may take to drain.
+    /// Longest time for which its queues may drain.
     drain_limit: Duration,
     commands: Sender<Request>,
     questions: Sender<usize>,
     answers: Receiver<Answer>,
 }
 
-/// What the box said.
+/// A message of the box.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// Its state, asked for at the end of an interval.
+    /// Its status at the end of this interval.
     Status(usize, Box<Status>),
-    /// A command was done.
+    /// A command was executed.
     Done(String),
     /// A command was refused, or the box does not answer.
     Failed(String),
 }
 
-/// Takes back what a status may say that comes after the moment it is for, at which the box was bypassed and had charged nothing.
+/// Removes from a status what happened after the moment it is for, at which the box was bypassed and had charged nothing.
 pub fn as_before_insertion(status: &mut Status) {
     status.mode = Mode::Bypassed;
     for station in &mut status.stations {
@@ -68,12 +68,12 @@ pub fn as_before_insertion(status: &mut Status) {
     }
 }
 
-/// The service rate, while the box manages.
+/// The service rate in Mb/s, while the box manages.
 pub fn managing_rate_mbps(status: &Status) -> Option<f64> {
     (status.mode != Mode::Bypassed).then_some(status.service_rate_mbps)
 }
 
-/// A rate as the box's configuration has it: a mode with all its parts, as several have the same bit rate.
+/// A rate in the syntax of the box's configuration: a mode with all its parts, as several modes have the same bit rate.
 fn rate_text(rate: PhyRate) -> String {
     rate.mode().map_or_else(|| format!("{} Mb/s", rate.bit_rate().as_mbps_f64()), |mode| mode.to_string())
 }
@@ -95,7 +95,7 @@ pub fn config_file(scenario: &Scenario, socket: &Path, options: &TestbedOptions)
     file.to_toml()
 }
 
-/// The stations of a scenario as the box's configuration has them.
+/// The stations of a scenario for the box's configuration.
 fn stations(scenario: &Scenario) -> impl Iterator<Item = StationSpec> {
     scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
         Place::Station { rate, weight, class, .. } => Some(StationSpec {
@@ -111,10 +111,10 @@ fn stations(scenario: &Scenario) -> impl Iterator<Item = StationSpec> {
 
 impl Middlebox {
     /// Starts the box in `machine` by the command of the options with the path of its configuration appended, and waits until it
-    /// answers. It is tied to the calling thread.
+    /// answers. The process is tied to the calling thread.
     ///
     /// # Errors
-    /// Where it cannot be started or does not come up.
+    /// If it cannot be started or does not come up.
     pub fn start(
         scenario: &Scenario,
         machine: &Machine,
@@ -126,7 +126,7 @@ impl Middlebox {
         let (program, arguments) = options.box_command.split_first().ok_or_else(|| failed("its command is empty"))?;
         let mut start = Command::new(program);
         start.args(arguments).arg(config).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        // In a process group of its own: Ctrl-C at the terminal is for the run, which ends the box itself.
+        // In its own process group: Ctrl-C at the terminal is for the run, which ends the box itself.
         let started = tie(start.process_group(0), Some(machine.netns.as_fd())).spawn();
         let mut child = started.map_err(|source| TestbedError::Child { who: format!("start {program}"), source })?;
         let last_words = LastWords::of(child.stderr.take().expect("piped"));
@@ -141,17 +141,17 @@ impl Middlebox {
         Ok(Self { child, last_words, drain_limit, commands, questions, answers })
     }
 
-    /// Starts to manage.
+    /// Inserts the box.
     pub fn insert(&self) {
         self.tell(Request::Insert);
     }
 
-    /// Drains and stops to manage.
+    /// Bypasses the box after draining it.
     pub fn bypass(&self) {
         self.tell(Request::Bypass { force: false });
     }
 
-    /// Reports a station's PHY rate; without one: it has left.
+    /// Reports a station's PHY rate, or with `None` that it has left.
     pub fn observe(&self, mac: MacAddr, rate: Option<PhyRate>) {
         let mode = rate.and_then(PhyRate::mode);
         let rate_mbps = rate.filter(|_| mode.is_none()).map(|rate| rate.bit_rate().as_mbps_f64());
@@ -163,21 +163,21 @@ impl Middlebox {
         self.tell(Request::At { mac: mac.to_string(), access_point: Some(access_point.to_owned()) });
     }
 
-    /// Asks for the state at the end of interval `index`.
+    /// Requests the status at the end of interval `index`.
     pub fn ask(&self, index: usize) {
-        // A box that no longer listens has said so through `answers`.
+        // A box that has ended is reported through `answers`.
         let _ = self.questions.send(index);
     }
 
-    /// What it has said since.
+    /// The messages since the last call.
     pub fn answers(&self) -> impl Iterator<Item = Answer> + '_ {
         self.answers.try_iter()
     }
 
-    /// An error if it has ended.
+    /// Checks that the box is running.
     ///
     /// # Errors
-    /// Its last words.
+    /// If it has ended, with the end of its standard error.
     pub fn check_alive(&mut self) -> Result<(), TestbedError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -192,7 +192,7 @@ impl Middlebox {
 
 impl Drop for Middlebox {
     fn drop(&mut self) {
-        // Errors in here mean that it has ended already.
+        // Errors here mean that it has ended already.
         let _ = signal(self.child.id(), libc::SIGTERM);
         let deadline = Instant::now() + self.drain_limit + END_TIMEOUT;
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
@@ -207,7 +207,7 @@ fn failed(what: &str) -> TestbedError {
     TestbedError::Protocol { who: "the box".to_owned(), what: what.to_owned() }
 }
 
-/// The longest that the box of this scenario drains its queues.
+/// Longest time for which the box of this scenario drains its queues.
 fn drain_limit(scenario: &Scenario) -> Duration {
     let radio = &scenario.radio;
     let config = scenario.manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
@@ -230,7 +230,7 @@ fn await_socket(socket: &Path, child: &mut Child, last_words: &LastWords) -> Res
     }
 }
 
-/// The box's control socket. It hangs up on clients that are silent for long, and so each request has a connection of its own.
+/// The box's control socket. It closes connections that are silent for long, so each request has its own connection.
 #[derive(Clone)]
 struct Control {
     socket: PathBuf,
@@ -258,13 +258,13 @@ impl Control {
     }
 }
 
-/// What a request is called on the control socket.
+/// Name of a request on the control socket.
 fn name_of(request: &Request) -> String {
     let written: serde_json::Value = serde_json::from_str(&request.to_json()).unwrap_or_default();
     written["command"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Starts the two threads that talk; they end when the channels do.
+/// Starts the two threads of the communication; they end when the channels close.
 fn talk(control: Control) -> (Sender<Request>, Sender<usize>, Receiver<Answer>) {
     let (commands, commands_out) = channel::<Request>();
     let (questions, questions_out) = channel::<usize>();
@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_answer_says_nothing_of_what_came_after_the_insertion() {
+    fn a_late_status_excludes_what_followed_the_insertion() {
         let station =
             StationStatus { charged_airtime_down_s: 0.1, charged_airtime_up_s: 0.2, ..StationStatus::default() };
         let mut status =
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn the_box_s_file_has_modes_and_the_band() {
+    fn the_box_configuration_has_modes_and_the_band() {
         let text = "version = 1\nname = \"modes\"\nduration = \"2 s\"\n\
              radio = { standard = \"802.11ax\", band = \"2.4 GHz\", width = \"40 MHz\" }\n\
              station = [{ name = \"he\", mcs = 7, streams = 2 }, { name = \"old\", rate = \"54 Mb/s\" }]\n\
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_may_drain_as_long_as_the_scenario_says() {
+    fn a_box_may_drain_for_the_time_in_the_scenario() {
         let limit = |manager: &str| {
             let text = format!(
                 "version = 1\nname = \"plain\"\nduration = \"2 s\"\nradio = {{ standard = \"802.11b\" }}\n\

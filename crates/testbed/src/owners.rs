@@ -1,7 +1,7 @@
-//! Which application a packet on the air is of, and what a queue in front of a MAC may know of it.
+//! The application of a packet on the air, and what a queue in front of a MAC may read of it.
 //!
-//! A packet is of the application with its server port, if that one's station sends or receives it. Frames of none (ARP,
-//! neighbour discovery, a telephone's signalling) are of nobody.
+//! A packet belongs to the application with its server port, if the application's station sends or receives it. Other
+//! frames (ARP, neighbour discovery, a telephone's signalling) belong to none.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,30 +14,30 @@ use evenair_workload::Direction;
 
 use crate::plan::{app_of_port, telephones};
 
-/// In a [`Tag`]: of no application, or to no station alone.
+/// In a [`Tag`]: no application, or no single station.
 const NONE: u32 = u32::MAX;
 
 /// The applications of a scenario.
 #[derive(Clone, Debug)]
 pub struct Owners {
     apps: Vec<Owner>,
-    /// Those of telephone programs by the port of their RTP, from the station and to it.
+    /// Applications of telephone programs, from the station and to it, by RTP port.
     telephones: BTreeMap<u16, [usize; 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Owner {
-    /// Number of its station among the stations.
+    /// Index of its station.
     station: usize,
-    /// Its packets go to a group.
+    /// Its packets go to a multicast group.
     group: bool,
 }
 
 impl Owners {
-    /// The tag of what nobody has looked at.
+    /// The tag of a frame that was not parsed.
     pub const UNKNOWN: Tag = Tag { connection: 0, forth: false, station: NONE, app: NONE, progress: None };
 
-    /// Those of a scenario; `station_number` gives the number of the station that is host `i`.
+    /// The applications of a scenario; `station_number` gives the index of the station that is host `i`.
     pub fn new(scenario: &Scenario, station_number: impl Fn(usize) -> usize) -> Self {
         let apps = scenario.apps.iter().map(|app| Owner { station: station_number(app.station), group: app.group });
         Self { apps: apps.collect(), telephones: telephones(scenario).into_iter().collect() }
@@ -63,7 +63,7 @@ impl Owners {
         app_of_port(src_port).filter(|&app| self.apps.get(app).is_some_and(|app| app.group))
     }
 
-    /// What a queue may know of a frame from a station (up) or to it (down); `None`: to all stations.
+    /// Tag of a frame from a station (up) or to it (down); `None`: to all stations.
     pub fn tag(&self, station: Option<usize>, way: Direction, frame: &[u8]) -> Tag {
         let meta = evenair_packet::parse(side(way), frame);
         let Some(ip) = &meta.ip else {
@@ -90,7 +90,7 @@ impl Owners {
     }
 }
 
-/// The side of the box from which a packet would come to it.
+/// The port of the box at which such a packet would arrive.
 pub const fn side(way: Direction) -> Port {
     match way {
         Direction::Up => Port::Wlan,
@@ -98,7 +98,7 @@ pub const fn side(way: Direction) -> Port {
     }
 }
 
-/// A number for a connection that hardly another one has. Queues make two numbers of it, one for each way.
+/// A number for a connection that is almost certainly unique. Queues derive two numbers from it, one per direction.
 fn number_of(key: &FlowKey) -> u64 {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
@@ -113,7 +113,7 @@ mod tests {
     const SYN: u8 = 0x02;
     const ACK: u8 = 0x10;
 
-    /// The applications of two stations, which are the first hosts: an upload of each.
+    /// An upload of each of two stations, which are the first hosts.
     fn owners() -> Owners {
         let text = r#"
             version = 1
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_a_connection_are_known_by_one_number_and_their_application() {
+    fn both_directions_of_a_connection_have_one_number_and_application() {
         let owners = owners();
         let up = owners.tag(Some(1), Direction::Up, &segment(Direction::Up, 7, ACK, 10));
         let down = owners.tag(Some(1), Direction::Down, &segment(Direction::Down, 9, ACK, 0));
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_no_application_is_known_as_that() {
+    fn other_packets_belong_to_no_application() {
         let owners = owners();
         // The port of another station's application, and no IP at all.
         let of_other = owners.tag(Some(0), Direction::Up, &segment(Direction::Up, 7, ACK, 10));

@@ -9,7 +9,7 @@ use evenair_scenario::{DelaySpec, Scenario};
 use evenair_units::{Instant, Streams};
 use evenair_workload::Direction;
 
-/// All paths of a scenario that delay anything.
+/// All delaying paths of a scenario.
 #[derive(Debug)]
 pub struct Paths {
     lines: Vec<Line>,
@@ -22,21 +22,21 @@ struct Line {
     frames: DelayLine<Vec<u8>>,
 }
 
-/// A frame that has come to the end of a path.
+/// A frame that has reached the end of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Time of arrival.
     pub at: Instant,
-    /// The number of the access point whose path it is.
+    /// Index of the access point of the path.
     pub access_point: usize,
-    /// "Down" has come to the access point, "up" to the box.
+    /// "Down" ends at the access point, "up" at the box.
     pub way: Direction,
     /// Ethernet frame.
     pub frame: Vec<u8>,
 }
 
 impl Paths {
-    /// Those of a scenario, nothing on them.
+    /// The paths of a scenario, without frames.
     pub fn new(scenario: &Scenario, streams: &Streams) -> Self {
         let mut lines = Vec::new();
         for (access_point, point) in scenario.access_points.iter().enumerate() {
@@ -50,7 +50,7 @@ impl Paths {
         Self { lines }
     }
 
-    /// A frame comes to one direction of an access point's path. Given back where there is none.
+    /// Sends a frame into one direction of an access point's path. Gives it back if there is no path.
     pub fn handle_frame(
         &mut self,
         now: Instant,
@@ -64,7 +64,7 @@ impl Paths {
         None
     }
 
-    /// The next frame that has come to the end of its path by `now`.
+    /// The next frame that has reached the end of its path by `now`.
     pub fn poll_frame(&mut self, now: Instant) -> Option<Arrival> {
         let due = |line: &&mut Line| line.frames.poll_deadline().unwrap_or(Instant::MAX);
         let line = self.lines.iter_mut().min_by_key(due)?;
@@ -72,7 +72,7 @@ impl Paths {
         Some(Arrival { at, access_point: line.access_point, way: line.way, frame })
     }
 
-    /// When the next frame does.
+    /// When the next frame reaches the end of its path.
     pub fn poll_deadline(&self) -> Option<Instant> {
         self.lines.iter().filter_map(|line| line.frames.poll_deadline()).min()
     }
@@ -91,7 +91,7 @@ mod tests {
         Instant::ZERO + Span::from_millis(ms)
     }
 
-    /// The access point `near`, and `far`, to which there are 30 ms and back 5 ms, in batches of 4 ms.
+    /// Access point `near` without, and `far` with a path: 30 ms downlink and 5 ms uplink, in batches of 4 ms.
     fn paths() -> Paths {
         let text = r#"
             version = 1

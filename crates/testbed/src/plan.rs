@@ -24,12 +24,12 @@ pub const FIRST_SERVER_PORT: u16 = 20_000;
 pub const FIRST_CLIENT_PORT: u16 = 10_000;
 /// RTP port of the first application, where a telephone program makes it.
 pub const FIRST_RTP_PORT: u16 = 28_000;
-/// With telephones there are no more applications than these ports allow, below those that Linux chooses itself.
+/// Maximum number of applications with telephones, so that their ports stay below Linux's ephemeral range.
 pub const MAX_APPS_WITH_TELEPHONES: usize = 2_000;
-/// More hosts or applications than this do not fit the scheme.
+/// Maximum number of hosts or applications that fit the scheme.
 pub const MAX_HOSTS: usize = 10_000;
 
-/// On which side of the router an interface is.
+/// The side of the router on which an interface is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// Stations and the local wire.
@@ -58,12 +58,12 @@ impl Segment {
             Self::Lan => (234, 1),
             Self::Wan => (235, 2),
         };
-        // 200 to a third octet keeps clear of .0 and .255, which older stacks treat specially.
+        // At most 200 per third octet avoids .0 and .255, which older stacks treat specially.
         let v4 = Ipv4Addr::new(10, second, (number / 200) as u8 + 1, (number % 200) as u8 + 1);
         (v4, Ipv6Addr::new(0xfdea, 0, 0, subnet, 0, 0, 0, number + 1))
     }
 
-    /// The networks themselves, IPv4 and IPv6.
+    /// The networks of the segment, IPv4 and IPv6.
     pub fn network(self) -> (Ipv4Addr, Ipv6Addr) {
         let (second, subnet) = match self {
             Self::Lan => (234, 1),
@@ -86,7 +86,7 @@ impl Segment {
     }
 }
 
-/// The segment on which a host is.
+/// The segment of a host.
 pub fn segment(place: &Place) -> Segment {
     match place {
         Place::Station { .. } | Place::Lan => Segment::Lan,
@@ -133,20 +133,20 @@ pub fn client_port(index: usize) -> u16 {
     FIRST_CLIENT_PORT + u16::try_from(index).expect("preflight limits the number of applications")
 }
 
-/// The calls that telephone programs make: the port of their RTP, the same at both hosts, and their two applications, from
-/// the station and to it.
+/// Calls by telephone programs: the RTP port, which is the same at both hosts, and the two applications, from the station
+/// and to it.
 pub fn telephones(scenario: &Scenario) -> Vec<(u16, [usize; 2])> {
     let calls =
         scenario.apps.iter().enumerate().filter(|(_, app)| app.is_telephone() && app.direction == Direction::Up);
     calls.filter_map(|(up, app)| Some((rtp_port(up), [up, scenario.answer_to(app)?]))).collect()
 }
 
-/// The RTP port of the telephones whose call from the station is application `index`: an even one, and RTCP's is the next.
+/// RTP port of the telephones whose call from the station is application `index`: an even number; RTCP uses the next one.
 pub fn rtp_port(index: usize) -> u16 {
     FIRST_RTP_PORT + 2 * u16::try_from(index).expect("preflight limits the number of applications")
 }
 
-/// The application whose server has this port.
+/// The application with this server port.
 pub fn app_of_port(port: u16) -> Option<usize> {
     let index = usize::from(port.checked_sub(FIRST_SERVER_PORT)?);
     (index < MAX_HOSTS).then_some(index)
@@ -174,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn ports_lead_back_to_their_application_and_stay_below_the_ephemeral_range() {
+    fn ports_identify_their_application_and_stay_below_the_ephemeral_range() {
         for index in [0, 1, MAX_HOSTS - 1] {
             assert_eq!(app_of_port(server_port(index)), Some(index));
-            // 32768 is where Linux starts to choose client ports itself.
+            // Linux chooses client ports from 32768 on.
             assert!(server_port(index) < 32_768 && client_port(index) < FIRST_SERVER_PORT);
         }
         assert_eq!(app_of_port(FIRST_SERVER_PORT - 1), None);

@@ -16,18 +16,18 @@ use crate::machine::has_ipv6;
 use crate::plan::{MAX_APPS_WITH_TELEPHONES, MAX_HOSTS};
 use crate::topology::{BOX, ROUTER};
 
-/// The oldest kernel of the distributions that set-up knows. What the box asks of BPF is in it.
+/// Oldest kernel of the distributions that the set-up script supports. It has the BPF features that the box needs.
 const BOX_KERNEL: (u32, u32) = (5, 15);
-/// The most stations: real hosts, which one machine has to bear.
+/// Maximum number of stations, each of which is a real host on one machine.
 const MAX_STATIONS: usize = 250;
-/// Numbers of capability.h.
+/// Capability numbers of capability.h.
 const CAP_SYS_ADMIN: u32 = 21;
 const CAP_BPF: u32 = 39;
 
 /// Checks that this machine can run the scenario, with the box or without.
 ///
 /// # Errors
-/// The first thing that is missing, and what to do about it.
+/// The first missing requirement, with a remedy.
 pub fn check(scenario: &Scenario, box_command: Option<&Vec<String>>) -> Result<(), TestbedError> {
     if let Some(command) = box_command {
         check_box()?;
@@ -52,7 +52,7 @@ pub fn check(scenario: &Scenario, box_command: Option<&Vec<String>>) -> Result<(
     namespace.run(|| congestion_controls(scenario))?
 }
 
-/// The features of a scenario that the testbed does not support on any machine.
+/// Features of a scenario that the testbed does not support on any machine.
 pub fn refusals(scenario: &Scenario) -> Vec<TestbedError> {
     let mut found: Vec<_> = [
         few_stations(scenario.hosts.iter().filter(|host| host.place.is_station()).count()),
@@ -67,17 +67,17 @@ pub fn refusals(scenario: &Scenario) -> Vec<TestbedError> {
     found
 }
 
-/// A key of a scenario that the simulator alone can follow.
+/// A key of a scenario that only the simulator supports.
 struct SimulatorOnly {
-    /// The key with its table, as the format's reference has it.
+    /// The key with its table, as in the format's reference.
     key: &'static str,
-    /// What of it the scenario asks for, if it does.
+    /// How the scenario uses the key, if it does.
     asks: fn(&Scenario) -> Option<String>,
-    /// Why the testbed cannot.
+    /// Why the testbed does not support it.
     why: &'static str,
 }
 
-/// All of them: those that the reference marks as "simulator only".
+/// All keys that the reference marks as "simulator only".
 static SIMULATOR_ONLY: [SimulatorOnly; 6] = [
     SimulatorOnly {
         key: "access_point.vlan",
@@ -133,7 +133,7 @@ fn for_the_simulator_only(scenario: &Scenario) -> impl Iterator<Item = TestbedEr
     })
 }
 
-/// There are addresses and ports for so many.
+/// Checks that there are addresses and ports for all hosts and applications.
 fn few_hosts(scenario: &Scenario) -> Result<(), TestbedError> {
     let (hosts, apps) = (scenario.hosts.len(), scenario.apps.len());
     if hosts > MAX_HOSTS || apps > MAX_HOSTS {
@@ -157,7 +157,7 @@ fn names_of_its_own(scenario: &Scenario) -> Result<(), TestbedError> {
     Err(TestbedError::Unsupported(text))
 }
 
-/// Each is a network namespace, with processes of its own.
+/// Checks the number of stations, each of which is a network namespace with its own processes.
 fn few_stations(stations: usize) -> Result<(), TestbedError> {
     if stations <= MAX_STATIONS {
         return Ok(());
@@ -171,7 +171,7 @@ fn few_stations(stations: usize) -> Result<(), TestbedError> {
 /// Checks that the box can be started here.
 ///
 /// # Errors
-/// What is missing, and what to do about it.
+/// The missing requirement, with a remedy.
 pub fn check_box() -> Result<(), TestbedError> {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let may_load = effective_user() == 0
@@ -191,28 +191,28 @@ pub fn check_box() -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// Whether `/proc/self/uid_map` is that of the namespace that the machine started with: every user is itself.
+/// Whether `/proc/self/uid_map` is that of the initial user namespace: every user is mapped to itself.
 fn is_initial_user_namespace(uid_map: &str) -> bool {
     uid_map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// The first two numbers of a kernel's release.
+/// The first two numbers of a kernel release.
 fn kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.trim().split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether the application is made by iperf3.
+/// Whether iperf3 runs the application.
 pub fn uses_iperf3(app: &App) -> bool {
     matches!(app.kind, AppKind::Bulk { tool: Tool::Iperf3, .. })
 }
 
-/// Whether the application moves its data over QUIC.
+/// Whether the application uses QUIC.
 fn uses_quic(app: &App) -> bool {
     matches!(app.kind, AppKind::Bulk { tool: Tool::Quic, .. })
 }
 
-/// An application over QUIC names a congestion control that QUIC does not have here.
+/// Refuses applications over QUIC with a congestion control that QUIC does not have here.
 fn refuse_unknown_tools(scenario: &Scenario) -> Result<(), TestbedError> {
     let name = |app: &App| app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned();
     let known = |app: &&App| CONGESTION_CONTROLS.contains(&name(app).as_str());
@@ -227,7 +227,7 @@ fn refuse_unknown_tools(scenario: &Scenario) -> Result<(), TestbedError> {
     }
 }
 
-/// Tries each congestion control that the scenario names, which also makes the kernel load its module.
+/// Tries each congestion control of the scenario, which also makes the kernel load its module.
 fn congestion_controls(scenario: &Scenario) -> Result<(), TestbedError> {
     let own = scenario.apps.iter().filter(|app| !uses_quic(app)).filter_map(|app| app.kind.congestion_control());
     let probe = TcpListener::bind("0.0.0.0:0")
@@ -245,10 +245,10 @@ fn congestion_controls(scenario: &Scenario) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// Checks for a program by its name, which is looked up in PATH, or by its path.
+/// Checks for a program, by path or by name in PATH.
 fn need(program: &str, needed_for: &str) -> Result<(), TestbedError> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // iproute2 is in sbin on Debian, which is not in every user's PATH; `Command` would not find it either.
+    // On Debian iproute2 is in sbin, which is not in every user's PATH; `Command` would not find it either.
     let mut places = std::env::split_paths(&path).map(|directory| directory.join(program));
     if if program.contains('/') { is_program(Path::new(program)) } else { places.any(|place| is_program(&place)) } {
         return Ok(());
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_of_a_user_namespace_is_distinguished_from_root() {
+    fn root_of_a_user_namespace_is_not_taken_for_root() {
         assert!(is_initial_user_namespace("         0          0 4294967295\n"));
         assert!(!is_initial_user_namespace("         0       1000          1\n"));
         assert!(!is_initial_user_namespace(""));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_have_the_box_is_not_sent_to_a_user_namespace() {
+    fn the_remedy_for_the_box_is_not_a_user_namespace() {
         if let Err(error) = check_box() {
             let text = error.to_string();
             assert!(text.contains("box") && !text.contains("unshare"), "{text}");
@@ -321,7 +321,7 @@ mod tests {
         found
     }
 
-    /// A scenario with more tables.
+    /// A scenario with further tables.
     fn scenario(rest: &str) -> Scenario {
         let text = format!(
             "version = 1\nname = \"p\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
@@ -331,7 +331,7 @@ mod tests {
         Scenario::parse(&text, "p.toml").expect("it is sound")
     }
 
-    /// One that uses the key.
+    /// A scenario that uses the key.
     fn example(key: &str) -> Scenario {
         match key {
             "access_point.vlan" => scenario("[[access_point]]\nname = \"hall\"\nchannel = 1\nvlan = 7"),
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_documented_for_the_simulator_only_is_refused_and_nothing_else_is() {
+    fn exactly_the_keys_documented_as_simulator_only_are_refused() {
         let refused: BTreeSet<String> = SIMULATOR_ONLY.iter().map(|only| only.key.to_owned()).collect();
         assert_eq!(documented(), refused, "left: the reference; right: preflight");
         assert_eq!(refusals(&scenario("")).len(), 0);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_that_is_not_the_kernels_is_refused_by_its_name() {
+    fn a_simulated_tcp_stack_is_refused_by_name() {
         for stack in ["textbook", "ns-3"] {
             let found = refusals(&scenario(&format!("[tcp]\nstack = \"{stack}\"")));
             let found: Vec<String> = found.iter().map(ToString::to_string).collect();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_it_cannot_do_is_reported_at_once() {
+    fn all_unsupported_features_are_reported_at_once() {
         let text = "version = 1\nname = \"q\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
                     [[station]]\nname = \"a\"\nrate = \"11 Mb/s\"\n[[server]]\nname = \"s\"\n\
                     [[ping]]\nname = \"p\"\nstations = [\"a\"]\nserver = \"s\"\n\
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_program_says_what_it_is_for() {
+    fn the_error_of_a_missing_program_says_what_it_is_for() {
         let error = need("no-such-program", "nothing works without").expect_err("not there");
         let text = error.to_string();
         assert!(text.contains("no-such-program") && text.contains("nothing works without"), "{text}");

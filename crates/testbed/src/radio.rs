@@ -1,4 +1,4 @@
-//! The radio thread: the interface of the real-time loop for the rest of the testbed.
+//! The radio thread: interface of the real-time loop for the rest of the testbed.
 //!
 //! The loop owns the medium, the links and all TAP devices. Commands go in and snapshots come out through channels that
 //! never block the loop.
@@ -26,8 +26,7 @@ use crate::topology::Port;
 use crate::waiter::Clock;
 use crate::wire;
 
-/// Priority among real-time threads: above the kernel's threaded interrupts would be 50 and more; below leaves them
-/// their turn.
+/// Real-time priority of the loop's thread, below that of the kernel's threaded interrupts (50).
 const PRIORITY: i32 = 40;
 
 /// A running radio. Dropping it stops the loop and closes the TAP devices.
@@ -44,56 +43,56 @@ pub struct Radio {
 /// Commands to the loop.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
-    /// From `start` on, count afresh, and send a snapshot at the end of each interval.
+    /// Reset the counters at `start`, and send a snapshot at the end of each interval.
     Measure { start: Instant, interval: Span },
     /// A station associates.
     Join(usize),
-    /// A station goes.
+    /// A station leaves.
     Leave(usize),
     /// A station's PHY rate changes.
     Rate(usize, PhyRate),
-    /// A station leaves for another access point.
+    /// A station roams and is not associated until it arrives.
     Go(usize),
-    /// It comes to that, which is the one of this number.
+    /// A roaming station associates with the access point of this index.
     Come(usize, usize),
-    /// The loop ends.
+    /// Ends the loop.
     Stop,
 }
 
-/// Everything the loop counts, at the end of an interval. Counts run since the start of measuring.
+/// All counters of the loop at the end of an interval, since the start of measuring.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Number of the interval, from zero.
     pub index: u64,
-    /// When it ended.
+    /// End of the interval.
     pub at: Instant,
-    /// One per application.
+    /// Traffic of each application.
     pub apps: Vec<AppCount>,
     /// IP-level bytes over the WLAN hop that belong to no application.
     pub other_bytes: u64,
-    /// The access points' queues now.
+    /// The access points' queues at the end of the interval.
     pub queue: QueueState,
     /// Time average of the access points' queues over the interval, in packets.
     pub queue_mean_packets: f64,
-    /// What each medium was used for since the start of measuring.
+    /// Use of each medium since the start of measuring.
     pub media: Vec<Totals>,
-    /// What happened to all senders' attempts since the start of measuring.
+    /// Counters of all senders' attempts since the start of measuring.
     pub senders: Counters,
-    /// The access points' part of it.
+    /// Counters of the access points' attempts.
     pub access_point: Counters,
-    /// What was counted of each sender in the interval: access points, then stations.
+    /// Counters of each sender in the interval: access points, then stations.
     pub by_sender: Vec<Counted>,
-    /// The rate that is now the best toward each station where senders choose their rates.
+    /// The present best rate toward each station, if senders choose their rates.
     pub station_rates: Vec<Option<PhyRate>>,
     /// Airtime of each access point's own accesses.
     pub access_point_airtime: Vec<Airtime>,
-    /// Each access point with its stations.
+    /// Totals of each access point with its stations.
     pub bss_totals: Vec<BssTotals>,
     /// Airtime of each station's accesses.
     pub station_airtime: Vec<Airtime>,
     /// Measured airtime of each station, by frames to and from it.
     pub measured_airtime: Vec<MeasuredAirtime>,
-    /// What was heard so far of calls by telephone programs, by application and number of the phase.
+    /// Reception so far of calls by telephone programs, by application and phase.
     pub calls: Vec<(usize, Vec<(usize, Heard)>)>,
     /// Punctuality since the start of measuring.
     pub lateness: Record,
@@ -101,17 +100,17 @@ pub struct Snapshot {
     pub air_losses: BTreeMap<(air::Place, air::Reason), u64>,
     /// Frames lost at the wired side's buffers.
     pub wire_losses: BTreeMap<wire::Port, u64>,
-    /// Frames that a TAP device did not take.
+    /// Frames that a TAP device refused.
     pub refused_by_device: u64,
     /// CPU time of the loop's thread.
     pub cpu: Span,
 }
 
 impl Radio {
-    /// Starts the loop on a thread of its own.
+    /// Starts the loop on a separate thread.
     ///
     /// # Errors
-    /// Where the thread or its descriptors cannot be had.
+    /// If the thread or its descriptors cannot be created.
     pub fn start(scenario: &Scenario, taps: Vec<(Port, Tap)>) -> Result<Self, TestbedError> {
         let clock = Clock::start();
         let waker = Arc::new(Waker::new()?);
@@ -142,7 +141,7 @@ impl Radio {
         }
     }
 
-    /// Its clock.
+    /// Clock of the loop.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -152,17 +151,17 @@ impl Radio {
         &self.granted
     }
 
-    /// Counts afresh from `start` on, with a snapshot each `interval`.
+    /// Resets the counters at `start`, and sends a snapshot each `interval`.
     pub fn measure(&self, start: Instant, interval: Span) {
         self.send(Command::Measure { start, interval });
     }
 
-    /// Associates a station, by its number among the stations.
+    /// Associates a station, by its index.
     pub fn join_station(&self, station: usize) {
         self.send(Command::Join(station));
     }
 
-    /// Takes a station away.
+    /// Removes a station.
     pub fn leave_station(&self, station: usize) {
         self.send(Command::Leave(station));
     }
@@ -177,12 +176,12 @@ impl Radio {
         self.send(Command::Go(station));
     }
 
-    /// A station comes to an access point, by its number among the scenario's.
+    /// A roaming station associates with an access point, by its index in the scenario.
     pub fn station_comes(&self, station: usize, access_point: usize) {
         self.send(Command::Come(station, access_point));
     }
 
-    /// The snapshots that are there.
+    /// The snapshots since the last call.
     pub fn snapshots(&self) -> impl Iterator<Item = Snapshot> + '_ {
         self.snapshots.try_iter()
     }
@@ -190,7 +189,7 @@ impl Radio {
     /// Ends the loop.
     ///
     /// # Errors
-    /// With which the loop had ended before.
+    /// The error with which the loop had ended before.
     ///
     /// # Panics
     /// If the loop panicked.
@@ -199,10 +198,10 @@ impl Radio {
         self.thread.take().map_or(Ok(()), join)
     }
 
-    /// An error if the loop has ended.
+    /// Checks that the loop is running.
     ///
     /// # Errors
-    /// The one with which it ended.
+    /// The error with which it ended.
     ///
     /// # Panics
     /// If the loop panicked.
@@ -214,7 +213,7 @@ impl Radio {
     }
 
     fn send(&self, command: Command) {
-        // A loop that has ended says why when it is joined.
+        // If the loop has ended, joining it gives the reason.
         let _ = self.commands.send(command);
         self.waker.wake();
     }
@@ -224,13 +223,13 @@ impl Drop for Radio {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.send(Command::Stop);
-            // Dropping is for the ways out on which an error is reported already.
+            // On paths that drop the radio an error is already reported.
             let _ = thread.join();
         }
     }
 }
 
-/// Without them the run may still be punctual; whether it was, its record says.
+/// Warns of refused privileges. Without them the run may still be punctual; its record shows whether it was.
 fn warn_of_refusals(granted: &RealTime) {
     let refused = [granted.fifo.as_ref().err(), granted.core.as_ref().err(), granted.locked.as_ref().err()];
     for error in refused.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! The radio without real time: saturated stations in pure event time, to compare with a run in real time.
+//! The radio without real time: saturated stations in event time, as a reference for runs in real time.
 //!
 //! If the testbed is faithful, saturated datagram senders get the same throughput through it as through the same medium in
 //! event time.
@@ -11,15 +11,15 @@ use evenair_wifi::PhyRate;
 /// Stations that always have a packet to send.
 #[derive(Clone, Copy, Debug)]
 pub struct SaturatedStations {
-    /// How many there are.
+    /// Number of stations.
     pub count: usize,
-    /// Rate of their frames.
+    /// PHY rate of their frames.
     pub rate: PhyRate,
     /// Length of their IP packets.
     pub ip_len: Bytes,
 }
 
-/// IP-level bits that saturated stations get through the medium to the access point per second of `length`.
+/// IP-level bit rate of saturated stations through the medium to the access point, averaged over `length`.
 pub fn saturated_uplink(radio: &Radio, stations: SaturatedStations, length: Span, streams: &Streams) -> BitRate {
     let SaturatedStations { count, rate, ip_len } = stations;
     let mut medium: Medium<()> = Medium::new(radio.medium_config(), streams);
@@ -27,7 +27,7 @@ pub fn saturated_uplink(radio: &Radio, stations: SaturatedStations, length: Span
     let mpdu =
         || Mpdu { to: To::Node(access_point), msdu: ip_len, rate, category: AccessCategory::BestEffort, frame: () };
     let senders: Vec<NodeId> = (0..count).map(|_| medium.add_node(NodeConfig::dcf(Limit::Packets(2)))).collect();
-    // Two each: one in service, one waiting, so that no sender ever runs dry.
+    // Two packets each: one in service, one waiting, so that no sender ever runs dry.
     for &sender in senders.iter().chain(&senders) {
         medium.handle_frame(Instant::ZERO, sender, mpdu());
     }

@@ -18,7 +18,7 @@ const REASONS: [Loss; 6] = [
     Loss::Medium(DropReason::Late),
 ];
 
-/// Why a frame was lost, in a report's words.
+/// Name of a loss reason in results.
 pub const fn reason(why: Loss) -> &'static str {
     match why {
         Loss::Medium(DropReason::BufferFull) => "buffer full",
@@ -30,7 +30,7 @@ pub const fn reason(why: Loss) -> &'static str {
     }
 }
 
-/// Access points, then stations.
+/// Series of senders: access points, then stations.
 pub fn nodes(scenario: &Scenario, collected: &Collected) -> Vec<NodeSeries> {
     let points = scenario.access_points.iter().map(|point| (point.name.clone(), point.channel.is_some()));
     let stations = topology::stations(scenario).into_iter().map(|host| (scenario.hosts[host].name.clone(), false));
@@ -63,13 +63,13 @@ fn node(scenario: &Scenario, collected: &Collected, sender: usize, node: String,
     }
 }
 
-/// A value of each interval.
+/// A value for each interval.
 fn each<T>(collected: &Collected, sender: usize, of: impl Fn(&Counted) -> T) -> Vec<T> {
     let blank = Counted::default();
     collected.intervals.iter().map(|interval| of(interval.senders.get(sender).unwrap_or(&blank))).collect()
 }
 
-/// What has no series; each interval is a period.
+/// Values without series; each interval is a period.
 pub fn periods(scenario: &Scenario, collected: &Collected) -> Vec<Period> {
     let node = |counted: &Counted| NodePeriod {
         sojourn: counted.sojourn.clone(),

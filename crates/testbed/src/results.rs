@@ -18,16 +18,16 @@ use crate::radio::Snapshot;
 use crate::reported_senders as senders;
 use crate::{air, airtime, domains, topology, wire};
 
-/// What is wrong with a run beside its lateness, in words.
+/// Faults of a run other than its lateness, as texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Of the run itself: to be made again.
+    /// Faults of the run itself, which must be repeated.
     pub run: Vec<String>,
-    /// Of the box.
+    /// Faults of the box.
     pub middlebox: Vec<String>,
 }
 
-/// The whole report.
+/// The report of a run.
 pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: Faults) -> RunResult {
     let last = collected.last.as_ref();
     let mut invalid_because = last.map_or_else(Vec::new, |last| last.lateness.faults(length));
@@ -64,7 +64,7 @@ pub fn report(scenario: &Scenario, collected: &Collected, length: Span, faults: 
     }
 }
 
-/// The state of the run after its last interval.
+/// State of the run after its last interval.
 pub fn progress(scenario: &Scenario, collected: &Collected, faults: &Faults) -> Progress {
     let seconds = scenario.measure.interval.as_secs_f64();
     let number = collected.intervals.len();
@@ -168,7 +168,7 @@ fn medium_use(scenario: &Scenario, last: &Snapshot, counted: &CountedAirtime, le
     let stations = topology::stations(scenario).into_iter().zip(&last.station_airtime);
     let stations = stations.map(|(host, airtime)| (scenario.hosts[host].name.clone(), airtime));
     let points = scenario.access_points.iter().map(|point| point.name.clone()).zip(&last.access_point_airtime);
-    // Of several media, the mean.
+    // Mean over several media.
     let mean =
         |of: fn(&Totals) -> Span| last.media.iter().map(|media| part(of(media))).sum::<f64>() / last.media.len() as f64;
     MediumUse {
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_cause_that_the_box_counts_is_in_the_results() {
+    fn every_drop_cause_of_the_box_is_in_the_results() {
         for &reason in DropReason::ALL {
             let mut status = Status::default();
             status.packets.drops[reason] = 7;

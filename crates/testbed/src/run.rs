@@ -1,7 +1,7 @@
 //! One run from start to end.
 //!
-//! In all cases (done, error, panic, cancelled) everything that was started is gone when [`run`] returns: each part cleans
-//! up when it is dropped, in reverse order of creation.
+//! In all cases (done, error, panic, cancelled) everything that was started has ended when [`run`] returns: each part
+//! cleans up when it is dropped, in reverse order of creation.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,11 +23,11 @@ use crate::rundir::RunDir;
 use crate::topology::Topology;
 use crate::{management, plan, preflight};
 
-/// From the last preparation to the start of the run: for the agents to start their threads.
+/// Time from the last preparation to the start of the run, in which the agents start their threads.
 const LEAD: Span = Span::from_millis(300);
-/// How long the last samples of the agents are waited for.
+/// How long the run waits for the last samples of the agents.
 const LAST_SAMPLES: Duration = Duration::from_millis(300);
-/// How often the run looks at everything.
+/// Polling interval of the run.
 const SAMPLE_WAIT: Duration = Duration::from_millis(10);
 
 /// Runs a scenario in real time; `progress` is called at the end of each interval.
@@ -35,8 +35,8 @@ const SAMPLE_WAIT: Duration = Duration::from_millis(10);
 /// Call it from a thread that stays for the whole run: the child processes are tied to it.
 ///
 /// # Errors
-/// Where this machine cannot run it, or something that was started failed. A run that was too late or was cancelled is
-/// no error: its result says that it is not valid, and why.
+/// If this machine cannot run it, or something that was started failed. A late or cancelled run is no error: its result
+/// says that it is not valid, and why.
 pub fn run(
     scenario: &Scenario,
     options: &TestbedOptions,
@@ -62,38 +62,38 @@ pub fn run(
     result
 }
 
-/// Whether the run has a box program: where an event is for it, or the options ask for it or for what it records.
+/// Whether the run has a box program: an event, an option or a recording needs it.
 fn needs_box(scenario: &Scenario, options: &TestbedOptions) -> bool {
     let is_for_it = |event: &Event| matches!(event.action, Action::Insert | Action::Bypass);
     options.always_box || options.record.is_some() || scenario.events.iter().any(is_for_it)
 }
 
-/// What follows from an event after some time.
+/// A delayed effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pending {
-    /// A station, by its host, comes to an access point.
+    /// A station, by host, associates with an access point.
     Come(usize, usize),
     /// A report to the box of a station's access point, by host.
     ReportAssociation(usize),
 }
 
-/// A run that has begun.
+/// A run in progress.
 struct Session<'a> {
     scenario: &'a Scenario,
     radio: Radio,
     fleet: Fleet,
     middlebox: Option<Middlebox>,
-    /// Host numbers of the stations.
+    /// Hosts of the stations.
     stations: Vec<usize>,
     collected: Collected,
     origin: Instant,
     faults: Faults,
     next_event: usize,
-    /// What follows from events, and when.
+    /// Delayed effects of events, with their times.
     pending: Vec<(Span, Pending)>,
-    /// The first insertion: what the box says of intervals that ended before is what it says after it.
+    /// First insertion: a status of an earlier interval may arrive after it.
     inserted_at: Option<Span>,
-    /// By number among the stations: the senders' rate at the last report to the box.
+    /// The senders' rate at the last report to the box, by station.
     reported_rates: Vec<Option<PhyRate>>,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Until the scenario's end or until cancelled; the time that has passed.
+    /// Runs until the scenario's end or a cancellation; returns the time that has passed.
     fn go_through(
         &mut self,
         options: &TestbedOptions,
@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
                 self.faults.run.push(format!("cancelled after {:.1} s", passed.as_secs_f64()));
                 return Ok(passed);
             }
-            // The last interval ends with the run; its snapshot comes a moment later.
+            // The last interval ends with the run; its snapshot arrives slightly later.
             if passed >= self.scenario.duration && self.collected.intervals.len() >= whole {
                 return Ok(self.scenario.duration);
             }
@@ -157,7 +157,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// One look at everything.
+    /// Polls all parts once.
     fn sample(&mut self, progress: &mut impl FnMut(&Progress)) -> Result<(), TestbedError> {
         let wait = self.until_next_event().min(SAMPLE_WAIT);
         if let Some(report) = self.fleet.hear(wait)? {
@@ -225,7 +225,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A delayed report to the box of a station's access point, as from a controller.
+    /// Schedules the delayed report of a station's access point to the box, as from a Wi-Fi controller.
     fn schedule_association_report(&mut self, host: usize, at: Span) {
         let named = !self.scenario.manager.access_point.is_empty();
         let knows = named && self.scenario.access_points.iter().any(|point| point.channel.is_some());
@@ -249,7 +249,7 @@ impl<'a> Session<'a> {
             }
             Action::Join(host) => {
                 self.radio.join_station(number(host));
-                // The box may have forgotten the station when that left.
+                // The box may have forgotten the station when it left.
                 self.report_rate(host, event.at);
                 self.schedule_association_report(host, event.at);
                 ("join", name(host))
@@ -275,7 +275,7 @@ impl<'a> Session<'a> {
         self.collected.add_event(event.at, what, detail);
     }
 
-    /// Reports to the box a station's rate after the events up to `at`, if the scenario has reports of rates.
+    /// Reports a station's rate after the events up to `at` to the box, if the scenario reports rates.
     fn report_rate(&self, host: usize, at: Span) {
         let informed = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
         if let (Some(middlebox), Some(rate)) = (informed, self.scenario.rate_at(host, at)) {
@@ -283,7 +283,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Reports to the box the present rates of the senders, as a controller would poll them now and then.
+    /// Reports the senders' present rates to the box, as if polled by a Wi-Fi controller.
     fn report_chosen_rates(&mut self, rates: &[Option<PhyRate>]) {
         self.reported_rates.resize(rates.len(), None);
         let informed = self.middlebox.as_ref().filter(|_| self.scenario.telemetry.rates);
@@ -304,7 +304,7 @@ impl<'a> Session<'a> {
             match answer {
                 Answer::Status(index, mut status) => {
                     let end = self.scenario.measure.interval * (index as u64 + 1);
-                    // One that is inserted at the end of the interval may answer after that.
+                    // A box inserted at the end of the interval may answer after its insertion.
                     if self.inserted_at.is_none_or(|at| end <= at) {
                         middlebox::as_before_insertion(&mut status);
                     }
@@ -327,7 +327,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Waits for the last samples, takes everything down in order and reports.
+    /// Waits for the last samples, ends everything in order and makes the report.
     fn finish(mut self, length: Span) -> Result<RunResult, TestbedError> {
         let deadline = std::time::Instant::now() + LAST_SAMPLES;
         while std::time::Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! The directory of a run: its owner, and the access to its hosts during the run.
+//! The directory of a run: it identifies the owner and gives access to the hosts during the run.
 //!
 //! `/run/evenair/PID-N/`, or below `$XDG_RUNTIME_DIR` or the temporary directory where `/run` is not writable:
 //!
@@ -8,7 +8,7 @@
 //! | `hosts/NAME` | process id and descriptor of the host's network namespace: `/proc/PID/fd/N` |
 //! | `box.toml`, `box.sock` | the box program's configuration and control socket |
 //!
-//! The directory is removed when the run ends. One whose owner was killed is removed by the next run.
+//! The directory is removed when the run ends. If the owner was killed, the next run removes it.
 
 use std::fs;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -27,10 +27,10 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// Makes the directory of a new run in the first place that is writable, after removing those of dead runs there.
+    /// Creates the directory of a new run in the first writable place, after removing directories of dead runs there.
     ///
     /// # Errors
-    /// Where no place is writable, or the disk is full.
+    /// If no place is writable, or the disk is full.
     pub fn create() -> Result<Self, TestbedError> {
         let mut refused = None;
         for base in bases() {
@@ -42,17 +42,17 @@ impl RunDir {
         Err(refused.expect("there is always a temporary directory"))
     }
 
-    /// The same in a given place.
+    /// As [`RunDir::create`], in a given place.
     ///
     /// # Errors
-    /// Where it is not writable, or the disk is full.
+    /// If it is not writable, or the disk is full.
     pub fn create_in(base: &Path) -> Result<Self, TestbedError> {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         fs::create_dir_all(base).map_err(|e| files("make the directory", base, e))?;
         remove_dead(base);
         let number = RUNS.fetch_add(1, Ordering::Relaxed);
         let path = base.join(format!("{}-{number}", process::id()));
-        // Left by a dead process with the same id, which `remove_dead` could not remove.
+        // Of a dead process with the same id, which `remove_dead` could not remove.
         let made = fs::create_dir(&path).and_then(|()| fs::create_dir(path.join("hosts")));
         made.map_err(|e| files("make the directory", &path, e))?;
         let run = Self { path };
@@ -66,7 +66,7 @@ impl RunDir {
         &self.path
     }
 
-    /// Its name, by which `exec` knows it.
+    /// Its name, as an argument of `exec`.
     pub fn name(&self) -> String {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
@@ -74,7 +74,7 @@ impl RunDir {
     /// Writes a file in it.
     ///
     /// # Errors
-    /// Where the disk is full.
+    /// If the disk is full.
     pub fn write(&self, name: &str, content: &str) -> Result<PathBuf, TestbedError> {
         let path = self.path.join(name);
         fs::write(&path, content).map_err(|e| files("write", &path, e))?;
@@ -84,7 +84,7 @@ impl RunDir {
     /// Publishes the location of a host's namespace.
     ///
     /// # Errors
-    /// Where the disk is full.
+    /// If the disk is full.
     pub fn write_host(&self, name: &str, netns: BorrowedFd<'_>) -> Result<(), TestbedError> {
         let content = format!("{} {}\n", process::id(), netns.as_raw_fd());
         self.write(&format!("hosts/{name}"), &content).map(|_| ())
@@ -99,7 +99,7 @@ impl Drop for RunDir {
     }
 }
 
-/// Where run directories may be, best first.
+/// Candidate places for run directories, best first.
 pub fn bases() -> Vec<PathBuf> {
     let mut bases = vec![PathBuf::from("/run/evenair")];
     bases.extend(std::env::var_os("XDG_RUNTIME_DIR").map(|dir| Path::new(&dir).join("evenair")));
@@ -129,7 +129,7 @@ fn remove_dead(base: &Path) {
     }
 }
 
-/// Whether its owner lives. A directory without an owner is being created.
+/// Whether the owner of a run lives. A directory without an owner is being created.
 fn is_alive(run: &Path) -> bool {
     let Ok(owner) = fs::read_to_string(run.join("owner")) else { return true };
     let mut words = owner.split_whitespace().map(str::parse::<u64>);
@@ -159,11 +159,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_leaves_nothing_and_takes_the_dead_with_it() {
+    fn a_run_removes_its_directory_and_those_of_dead_runs() {
         let base = tempfile::tempdir().expect("a temporary directory");
         let dead = base.path().join("1-0");
         fs::create_dir_all(dead.join("hosts")).expect("made");
-        // Process 1 lives, but did not start at that time.
+        // Process 1 lives, but was not started at that time.
         fs::write(dead.join("owner"), "1 123456789012345\n").expect("written");
         let other = base.path().join("notes");
         fs::create_dir(&other).expect("made");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_cannot_be_written_is_named() {
+    fn an_unwritable_place_is_named() {
         let error = RunDir::create_in(Path::new("/proc/evenair")).expect_err("/proc takes no directories");
         assert!(error.to_string().contains("/proc/evenair"), "{error}");
     }

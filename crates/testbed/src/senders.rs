@@ -7,16 +7,16 @@ use evenair_medium::{Counters, DropReason};
 use evenair_results::histogram::{Histogram, Times};
 use evenair_units::{Instant, Span};
 
-/// Why a frame was lost at its sender or on the air.
+/// Reason of a loss at the sender or on the air.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Loss {
-    /// By the medium; or the queue in front of it was full, or its node left.
+    /// Lost on the medium, dropped by a full queue, or its node left.
     Medium(DropReason),
-    /// By a queue that had been too long for too long.
+    /// Dropped by a queue that was too long for too long.
     QueueDelay,
 }
 
-/// All senders.
+/// Counters of all senders.
 #[derive(Debug)]
 pub struct Senders {
     all: Vec<Sender>,
@@ -26,34 +26,34 @@ pub struct Senders {
 struct Sender {
     counted: Counted,
     sojourn: Histogram,
-    /// In its buffer, that in service included.
+    /// Frames in its buffer, including that in service.
     packets: u64,
-    /// Up to when the time in the buffer has been added up.
+    /// Time up to which the occupancy is counted.
     since: Instant,
-    /// All that was counted of its attempts before the last call of [`Senders::take`].
+    /// Counters of its attempts at the last call of [`Senders::take`].
     counters: Counters,
 }
 
-/// What was counted of one sender in an interval.
+/// Counters of one sender in an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Frames that came to its buffer, those included that found no room.
+    /// Frames that arrived at its buffer, including those that found no room.
     pub offered: u64,
-    /// Frames that it delivered.
+    /// Delivered frames.
     pub delivered: u64,
-    /// Frames that were lost there.
+    /// Lost frames.
     pub lost: BTreeMap<Loss, u64>,
-    /// Of its attempts.
+    /// Counters of its attempts.
     pub counters: Counters,
-    /// Delivered frames by the attempts that they took, from one on.
+    /// Delivered frames by number of attempts, from one on.
     pub by_attempts: Vec<u64>,
-    /// From a frame's arrival in the buffer to its delivery.
+    /// Times from arrival in the buffer to delivery.
     pub sojourn: Times,
-    /// Packets in its buffer times nanoseconds.
+    /// Packet-nanoseconds in its buffer.
     pub area_ns: u128,
-    /// Nanoseconds in which there was any.
+    /// Nanoseconds in which the buffer was not empty.
     pub occupied_ns: u64,
-    /// The most that the buffer held.
+    /// Maximum number of packets in the buffer.
     pub most: u64,
 }
 
@@ -63,7 +63,7 @@ impl Senders {
         Self { all: std::iter::repeat_with(Sender::default).take(senders).collect() }
     }
 
-    /// A frame comes to a sender's buffer, which may have no room for it.
+    /// Counts a frame that arrives at a sender's buffer, which may have no room for it.
     pub fn arrive(&mut self, sender: usize, now: Instant) {
         let sender = &mut self.all[sender];
         sender.advance(now);
@@ -71,7 +71,7 @@ impl Senders {
         sender.counted.offered += 1;
     }
 
-    /// A frame was delivered at `at` that had come at `enqueued`.
+    /// Counts a frame that arrived at `enqueued` and was delivered at `at`.
     pub fn deliver(&mut self, sender: usize, at: Instant, enqueued: Instant, attempts: u32) {
         let sender = &mut self.all[sender];
         sender.leave(at);
@@ -85,14 +85,14 @@ impl Senders {
         counted.by_attempts[place] += 1;
     }
 
-    /// A frame was lost at `at`.
+    /// Counts a frame that was lost at `at`.
     pub fn lose(&mut self, sender: usize, at: Instant, why: Loss) {
         let sender = &mut self.all[sender];
         sender.leave(at);
         *sender.counted.lost.entry(why).or_default() += 1;
     }
 
-    /// What was counted of each since the last call; `counters` says what was counted of its attempts since ever.
+    /// Counters of each sender since the last call; `counters` gives a sender's totals of attempts.
     pub fn take(&mut self, now: Instant, counters: impl Fn(usize) -> Counters) -> Vec<Counted> {
         let take = |(number, sender): (usize, &mut Sender)| sender.take(now, counters(number));
         self.all.iter_mut().enumerate().map(take).collect()
@@ -105,8 +105,8 @@ impl Sender {
         self.packets = self.packets.saturating_sub(1);
     }
 
-    /// What is in the buffer has been there until now. A frame that found no room never was, so the most counts only what
-    /// stays.
+    /// Adds the occupancy up to now. A frame that finds no room never occupies the buffer, so that only remaining frames
+    /// count for the maximum.
     fn advance(&mut self, now: Instant) {
         let passed = now.saturating_since(self.since);
         if passed > Span::ZERO {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((busy.offered, busy.delivered, &busy.by_attempts[..]), (4, 2, &[1, 0, 1][..]));
         assert_eq!(busy.lost, BTreeMap::from([(Loss::Medium(DropReason::RetryLimit), 1)]));
         assert_eq!((busy.most, busy.counters.attempts), (4, 11));
-        // 1 + 2 + 3 ms while they came, 2 ms of four, 4 of three, 1 of two, 10 of one.
+        // 1 + 2 + 3 ms while they arrived, 2 ms of four, 4 ms of three, 1 ms of two, 10 ms of one.
         assert_eq!(busy.area_ns, (1 + 2 + 3 + 8 + 12 + 2 + 10) * 1_000_000);
         assert_eq!(busy.occupied_ns, 20_000_000);
         let times = busy.sojourn.distribution().expect("two frames");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_finds_no_room_was_never_there() {
+    fn a_frame_that_finds_no_room_is_not_in_the_occupancy() {
         let mut senders = Senders::new(1);
         senders.arrive(0, ms(1));
         senders.arrive(0, ms(2));

@@ -1,4 +1,4 @@
-//! A learning Ethernet switch (IEEE 802.1D, clause 7, without spanning tree): which ports a frame leaves by.
+//! A learning Ethernet switch (IEEE 802.1D, clause 7, without spanning tree).
 //!
 //! Addresses do not age: a testbed's hosts do not move from port to port.
 
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 
 use evenair_packet::MacAddr;
 
-/// Where a frame goes.
+/// Forwarding decision for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward<P> {
     /// To this port.
     To(P),
-    /// To all ports but the one it came in by.
+    /// To all ports except the one at which it arrived.
     Flood,
-    /// Nowhere: the destination is where it came from.
+    /// Nowhere: the destination is at the port at which it arrived.
     Filter,
 }
 
@@ -31,7 +31,7 @@ impl<P> Default for Switch<P> {
 }
 
 impl<P: Copy + Eq> Switch<P> {
-    /// Learns where the sender is and says where the frame goes.
+    /// Learns the sender's port and returns the forwarding decision.
     pub fn forward(&mut self, source: MacAddr, destination: MacAddr, port: P) -> Forward<P> {
         if !source.is_multicast() {
             self.table.insert(source, port);
@@ -45,14 +45,14 @@ impl<P: Copy + Eq> Switch<P> {
     }
 }
 
-/// Destination and source address of an Ethernet frame; `None` where it is shorter than its header.
+/// Destination and source address of an Ethernet frame; `None` if it is shorter than the header.
 pub fn addresses(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
     let (destination, rest) = frame.split_first_chunk::<6>()?;
     let source = rest.first_chunk::<6>()?;
     (frame.len() >= HEADER_BYTES).then_some((MacAddr(*destination), MacAddr(*source)))
 }
 
-/// Destination, source and type.
+/// Size of an Ethernet header in bytes: destination, source and type.
 pub const HEADER_BYTES: usize = 14;
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_send_a_frame_back_where_it_came_from_and_follows_a_move() {
+    fn filters_frames_for_the_port_of_arrival_and_follows_a_move() {
         let mut switch = Switch::default();
         switch.forward(A, ALL, 1);
         assert_eq!(switch.forward(B, A, 1), Forward::Filter);

@@ -13,7 +13,7 @@ use crate::plan;
 
 /// The parts of all applications: host number and part, servers before clients so that no connection attempt fails.
 pub fn parts(scenario: &Scenario) -> Vec<(usize, Part)> {
-    // A telephone speaks and listens: its call to the station is made by the one that makes that from it.
+    // A telephone speaks and listens: the task of the call from the station also covers the call to it.
     let apps =
         scenario.apps.iter().enumerate().filter(|(_, app)| !app.is_telephone() || app.direction == Direction::Up);
     let both: Vec<_> = apps.map(|(index, app)| (index, app, tasks(scenario, index))).collect();
@@ -26,7 +26,7 @@ pub fn parts(scenario: &Scenario) -> Vec<(usize, Part)> {
     servers.chain(clients).collect()
 }
 
-/// What the server and what the station does.
+/// Tasks of the server and of the station.
 fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
     let app = &scenario.apps[index];
     let streams = Streams::new(scenario.seed).of(&app.streams);
@@ -121,7 +121,7 @@ fn tasks(scenario: &Scenario, index: usize) -> (Task, Task) {
     }
 }
 
-/// What a server and a station do that move data over QUIC, with a certificate of their own.
+/// Tasks of a server and a station for a transfer over QUIC, with a new certificate.
 fn quic_ends(server: SocketAddr, theirs: Transfer, ours: Transfer) -> (Task, Task) {
     let made = rcgen::generate_simple_self_signed([quic::NAME.to_owned()]).expect("the name is one");
     let certificate = made.cert.der().to_vec();
@@ -130,7 +130,7 @@ fn quic_ends(server: SocketAddr, theirs: Transfer, ours: Transfer) -> (Task, Tas
     (listens, Task::QuicClient { server, transfer: ours, certificate })
 }
 
-/// Whether the station sends its transfers, with which congestion control, and what the server does.
+/// Whether the station sends its transfers, their congestion control, and the server's task.
 fn transfer_ends(scenario: &Scenario, app: &App, listen: SocketAddr) -> (bool, String, Task) {
     let up = app.direction == Direction::Up;
     let chosen = app.kind.congestion_control().unwrap_or(&scenario.tcp.congestion_control).to_owned();

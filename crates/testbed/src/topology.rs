@@ -10,13 +10,13 @@ use crate::machine::{Machine, Plan, has_ipv6};
 use crate::plan::{self, Addresses, Segment};
 use crate::wire;
 
-/// Queue of a TAP device in packets. Frames wait there only until the radio's loop reads them, which is at once; it is
+/// Queue of a TAP device in packets. Frames wait there only until the radio's loop reads them, which is immediate; it is
 /// long so that a burst of one system call (64 kB of TCP, 45 frames) or of the box never overflows it.
 const DEVICE_QUEUE: u32 = 4096;
 /// The largest IP packet.
 const MTU: u32 = 1500;
 
-/// Linux's own values of what a route may change: segments of full-size packets, RFC 6928, TCP_RTO_MIN.
+/// Linux's defaults of the settings that a route may change: segments of full-size packets, RFC 6928, TCP_RTO_MIN.
 const USUAL_MSS: Bytes = Bytes(1460);
 const USUAL_INITIAL_WINDOW: u32 = 10;
 const USUAL_MIN_RTO: Span = Span::from_millis(200);
@@ -33,13 +33,13 @@ pub const WIRED_INTERFACE: &str = "eth0";
 pub const BOX_WLAN_PORT: &str = "ap0";
 /// The box's port toward the wire.
 pub const BOX_WIRE_PORT: &str = "wire0";
-/// The bridge that joins the box's ports whenever no box program does.
+/// The bridge that joins the box's ports while no box program does.
 pub const BOX_BRIDGE: &str = "br0";
 
-/// Where a TAP device is plugged in.
+/// Where a TAP device is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Port {
-    /// A station, by its number among the stations.
+    /// A station, by its index.
     Station(usize),
     /// The box's port toward the access point.
     AccessPoint,
@@ -50,13 +50,13 @@ pub enum Port {
 /// All machines of a scenario, up.
 #[derive(Debug)]
 pub struct Topology {
-    /// One per host of the scenario, in its order.
+    /// Hosts of the scenario, in its order.
     pub hosts: Vec<Machine>,
     /// The namespace of the box.
     pub middle: Machine,
-    /// Between LAN and WAN, where there is a WAN.
+    /// The router between LAN and WAN, if there is a WAN.
     pub router: Option<Machine>,
-    /// Host numbers of the stations, in order.
+    /// Hosts of the stations, in order.
     pub stations: Vec<usize>,
 }
 
@@ -79,7 +79,7 @@ impl Topology {
         Ok(Self { hosts: machines, middle, router: rest.next(), stations: stations(scenario) })
     }
 
-    /// Hands over the TAP devices and where each is plugged in.
+    /// Hands over the TAP devices with their ports.
     pub fn take_taps(&mut self, scenario: &Scenario) -> Vec<(Port, Tap)> {
         let mut taps = Vec::new();
         let mut station = 0..;
@@ -100,7 +100,7 @@ impl Topology {
     }
 }
 
-/// Host numbers of the scenario's stations, in order.
+/// Hosts of the scenario's stations, in order.
 pub fn stations(scenario: &Scenario) -> Vec<usize> {
     let is_station = |index: &usize| matches!(scenario.hosts[*index].place, Place::Station { .. });
     (0..scenario.hosts.len()).filter(is_station).collect()
@@ -143,7 +143,7 @@ fn router(scenario: &Scenario, ipv6: bool) -> Plan {
     for (interface, segment) in [("lan0", Segment::Lan), ("wan0", Segment::Wan)] {
         commands.extend(interface_commands(interface, segment.router(), ipv6));
     }
-    // Across the Internet there is no address resolution: a first packet must not pay the link's delay twice.
+    // Address resolution must not cross the Internet link: a first packet must not pay the link's delay twice.
     for (index, host) in scenario.hosts.iter().enumerate() {
         if plan::segment(&host.place) == Segment::Wan {
             commands.extend(neighbour("wan0", plan::host(scenario, index), ipv6));
@@ -165,7 +165,7 @@ fn middle() -> Plan {
         port(BOX_WIRE_PORT, wire),
         format!("link set {BOX_BRIDGE} up"),
     ];
-    // The box's namespace only passes frames on: with IPv6 its interfaces would announce themselves over the air.
+    // The box's namespace only forwards frames: with IPv6 its interfaces would announce themselves over the air.
     let sysctls = if has_ipv6() { vec![variable("net/ipv6/conf/default/disable_ipv6", "1")] } else { Vec::new() };
     let taps = vec![BOX_WLAN_PORT.to_owned(), BOX_WIRE_PORT.to_owned()];
     Plan { name: BOX.to_owned(), taps, sysctls, commands, ..Plan::default() }
@@ -191,7 +191,7 @@ fn neighbour(interface: &str, of: Addresses, ipv6: bool) -> Vec<String> {
     commands
 }
 
-/// The routes that the kernel makes with an interface's addresses, to be given metrics.
+/// Replacements of the kernel's on-link routes of an interface's addresses, so that they can have metrics.
 fn on_link_routes(interface: &str, segment: Segment, own: Addresses, ipv6: bool) -> impl Iterator<Item = String> {
     let (v4_prefix, v6_prefix) = Segment::PREFIXES;
     let (v4, v6) = segment.network();
@@ -200,7 +200,7 @@ fn on_link_routes(interface: &str, segment: Segment, own: Addresses, ipv6: bool)
     std::iter::once(v4).chain(v6)
 }
 
-/// What the kernel takes of TCP's settings as metrics of a route (ip-route(8)), where they are not its own.
+/// TCP settings that the kernel supports as route metrics (ip-route(8)), if they differ from its defaults.
 fn route_metrics(tcp: &TcpSpec) -> String {
     let mut metrics = String::new();
     let mut add = |metric: &str, value: String| metrics.extend([" ", metric, " ", &value]);
@@ -240,7 +240,7 @@ fn tcp_variables(tcp: &TcpSpec) -> Vec<(String, String)> {
     .into()
 }
 
-/// No chatter that the scenario did not ask for: duplicate address detection, router solicitations, redirects.
+/// Variables that suppress duplicate address detection, router solicitations and redirects, which the scenario does not ask for.
 fn quiet_variables(ipv6: bool) -> Vec<(String, String)> {
     let mut variables = vec![variable("net/ipv4/conf/all/send_redirects", "0")];
     if ipv6 {
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_from_the_kernels_own_becomes_a_metric() {
+    fn only_settings_that_differ_from_the_kernels_become_metrics() {
         let metrics = |settings: &str| {
             let text = "version = 1\nname = \"x\"\nduration = \"1 s\"\nradio = { standard = \"802.11g\" }\n\
                         station = [{ name = \"s\", rate = \"54 Mb/s\" }]\nserver = [{ name = \"t\" }]\n\

@@ -1,4 +1,4 @@
-//! Waits until a TAP device is readable or a deadline is due, and bounds how long a frame may have waited meanwhile.
+//! Waits until a TAP device is readable or a deadline is due, and bounds the time for which frames waited meanwhile.
 //!
 //! See [`crate::lateness`] for the bound and its justification.
 
@@ -9,8 +9,8 @@ use evenair_sys::rt::{Epoll, RunDelay, Scheduled, Waker, monotonic_ns};
 use evenair_sys::tap::Tap;
 use evenair_units::{Instant, Span};
 
-/// The end of a wait is polled for this long: wake-ups from sleep are rarely later than this (measured: 99 % within
-/// 46 us with a timer alone).
+/// Time before a deadline from which on the waiter polls: wake-ups from sleep are rarely later than this (measured: 99 %
+/// within 46 us with a timer alone).
 const SPIN: Span = Span::from_micros(50);
 /// The waker's token; devices have their index.
 const WAKER: u64 = u64::MAX;
@@ -38,7 +38,7 @@ impl Clock {
     }
 }
 
-/// Waits on behalf of one thread.
+/// Waits for devices and deadlines, for one thread.
 #[derive(Debug)]
 pub struct Waiter {
     clock: Clock,
@@ -46,24 +46,24 @@ pub struct Waiter {
     run_delay: Option<RunDelay>,
     devices: Vec<Device>,
     polls: u64,
-    /// When the kernel looked at the devices for the last poll, at the earliest.
+    /// Earliest time at which the kernel checked the devices for the last poll.
     polled_at: Instant,
-    /// The same for the one before.
+    /// The same for the previous poll.
     previous_poll_at: Instant,
     /// When the last poll's sleep ended, if it slept and the scheduler reports it.
     runnable_at: Option<Instant>,
 }
 
-/// What is known of one device.
+/// State of one device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Device {
-    /// It is known to have been empty then.
+    /// Time at which it is known to have been empty.
     empty_at: Instant,
-    /// The last two polls that reported it.
+    /// Numbers of the last two polls that reported it.
     reported: (u64, u64),
 }
 
-/// What a wait ended with.
+/// Result of a wait.
 #[derive(Debug, Default)]
 pub struct Ready {
     /// Indices of the readable devices.
@@ -73,12 +73,12 @@ pub struct Ready {
 }
 
 impl Waiter {
-    /// For the calling thread, which is the one that waits.
+    /// A waiter for the calling thread.
     ///
     /// # Errors
-    /// At the limit of descriptors.
+    /// If the limit of descriptors is reached.
     pub fn new<'a>(clock: Clock, taps: impl ExactSizeIterator<Item = &'a Tap>, waker: &Waker) -> Result<Self, OsError> {
-        // All at once: a device that is not reported is then known to be empty.
+        // Room for all devices: one that is not reported is then known to be empty.
         let epoll = Epoll::new(taps.len() + 1)?;
         epoll.add(waker, WAKER)?;
         let mut devices = Vec::new();
@@ -99,8 +99,8 @@ impl Waiter {
         })
     }
 
-    /// Waits until a device is readable, the waker is used, or `deadline` (for ever without one). At least one look is
-    /// taken at the devices, also when the deadline has passed.
+    /// Waits until a device is readable, the waker is used, or `deadline` (forever without one). The devices are polled at
+    /// least once, even if the deadline has passed.
     ///
     /// # Errors
     /// See [`Epoll::wait`].
@@ -118,18 +118,18 @@ impl Waiter {
         }
     }
 
-    /// A read of the device found nothing; it began at `at`.
+    /// Records that a read of the device, which began at `at`, found nothing.
     pub fn note_empty(&mut self, device: usize, at: Instant) {
         self.devices[device].empty_at = at;
     }
 
-    /// The longest that a frame read from the device now can have waited in it.
+    /// Upper bound of the time for which a frame read from the device now has waited in it.
     pub fn lag(&mut self, device: usize, now: Instant) -> Span {
         let Device { empty_at, reported } = self.devices[device];
-        // Not reported by the poll before the last: empty when that one looked.
+        // Not reported by the last but one poll: empty when that one checked.
         let unreported = if reported.0 + 1 < self.polls { self.previous_poll_at } else { Instant::ZERO };
         let known_empty = empty_at.max(unreported).max(self.runnable_at.unwrap_or_default());
-        // Kept for what is left in it after this round.
+        // For frames that remain in it after this round.
         self.devices[device].empty_at = known_empty;
         now.saturating_since(known_empty)
     }
@@ -150,14 +150,14 @@ impl Waiter {
             }
         }
         self.runnable_at = if sleeps { self.end_of_sleep(before)? } else { None };
-        // What was not ready when the kernel looked after the sleep had not been ready all the while.
+        // A device that was not ready when the kernel checked after the sleep was not ready during the sleep.
         self.polled_at = self.polled_at.max(self.runnable_at.unwrap_or_default());
         Ok(())
     }
 
-    /// When the thread became runnable again, if it has slept since the scheduler's counts were `before`: now less what
-    /// the scheduler kept it waiting. If devices were ready before the sleep began it did not sleep, it was not put on
-    /// a core anew, and nothing is known.
+    /// When the thread became runnable again, if it has slept since the scheduler's counts were `before`: now minus the
+    /// scheduler's waiting time. If devices were ready before the sleep began, the thread did not sleep and was not
+    /// scheduled anew, and nothing is known.
     fn end_of_sleep(&self, before: Option<Scheduled>) -> Result<Option<Instant>, OsError> {
         let now = self.clock.now();
         let (Some(before), Some(after)) = (before, self.scheduled()?) else { return Ok(None) };

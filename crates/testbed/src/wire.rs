@@ -1,15 +1,14 @@
 //! The wired side in event time: a LAN switch, and the Internet link with a switch behind it.
 //!
-//! Each port of the LAN switch has a link of the scenario's rate, one-way delay and buffer on its way *out* of the switch, so
-//! that a frame crosses exactly one such link in either direction, and all traffic from the wire shares the port toward the
-//! access point. The input of the switch has no delay: hosts send as fast as they can.
+//! Each port of the LAN switch has an output link with the scenario's rate, one-way delay and buffer, so that a frame crosses
+//! exactly one such link in either direction, and all traffic from the wire shares the port toward the access point. The
+//! input of the switch has no delay: hosts send as fast as they can.
 //!
 //! The Internet link joins the router to a switch of the hosts beyond it, with a link for each direction; between those
-//! hosts frames pass at once. What a host sends that is farther away than others has a way of its own before that switch,
-//! which delays it.
+//! hosts frames have no delay. Frames of a host with an additional delay pass a delay line before that switch.
 //!
-//! Sizes include what a link really carries: on the LAN the frame and the 24 bytes that Ethernet spends on it (preamble 8, FCS
-//! 4, inter-frame gap 12), on the Internet link the IP packet alone.
+//! Sizes are those on the link: on the LAN the frame and the 24 bytes of Ethernet overhead (preamble 8, FCS 4, inter-frame gap
+//! 12), on the Internet link the IP packet alone.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,10 +18,11 @@ use evenair_units::{Bytes, Instant};
 
 use crate::switch::{Forward, HEADER_BYTES, Switch, addresses};
 
-/// Preamble and start delimiter (8), frame check sequence (4), gap (12): IEEE 802.3 clauses 3.1.1, 4.4.2.
+/// Ethernet overhead per frame in bytes: preamble and start delimiter (8), frame check sequence (4), gap (12): IEEE 802.3
+/// clauses 3.1.1, 4.4.2.
 const ETHERNET_OVERHEAD: u64 = 24;
 
-/// A socket in the wall.
+/// A port of the wired side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Port {
     /// LAN: toward the box and the access point.
@@ -42,11 +42,11 @@ pub enum Port {
 pub struct Wire {
     lan: Switch<Port>,
     wan: WanSwitch,
-    /// One on the way out of each LAN port, and the Internet link's directions: down out of [`Port::RouterWan`], up
-    /// as that of all WAN hosts together.
+    /// Output link of each LAN port, and the directions of the Internet link: down as that of [`Port::RouterWan`], up as
+    /// that of all WAN hosts together.
     links: BTreeMap<Port, Link<(Port, Vec<u8>)>>,
     up: Option<Link<Vec<u8>>>,
-    /// From hosts beyond the Internet link, by their numbers, to the switch there; of those that have any.
+    /// Delay lines from hosts beyond the Internet link to the switch there, by host.
     ways: BTreeMap<usize, DelayLine<Vec<u8>>>,
     direct: VecDeque<Delivery>,
     drops: BTreeMap<Port, u64>,
@@ -57,14 +57,14 @@ pub struct Wire {
 pub struct Delivery {
     /// When its last bit arrived.
     pub at: Instant,
-    /// Where.
+    /// The port.
     pub port: Port,
     /// Ethernet frame.
     pub frame: Vec<u8>,
 }
 
 impl Wire {
-    /// A wired side with these hosts; `wan` brings the router and the hosts beyond it, of which some have a way of their own.
+    /// A wired side with these hosts; `wan` adds the router and the hosts beyond it, some of which have a delay line.
     pub fn new(
         lan: &LinkSpec,
         lan_hosts: &[usize],
@@ -88,7 +88,7 @@ impl Wire {
         }
     }
 
-    /// What is plugged in at `port` sends a frame. One without an Ethernet header is dropped.
+    /// Handles a frame that the machine at `port` sends. One without an Ethernet header is dropped.
     pub fn handle_frame(&mut self, now: Instant, port: Port, frame: Vec<u8>) {
         match port {
             Port::Box | Port::LanHost(_) | Port::RouterLan => self.switch_lan(now, port, frame),
@@ -126,8 +126,8 @@ impl Wire {
         })
     }
 
-    /// The next frame that has come to the end of its host's own way, in the order of their coming: the link behind takes no
-    /// frame that is earlier than one before.
+    /// The next frame at the end of a delay line, in the order of arrival: the link behind accepts no frame that is earlier
+    /// than a previous one.
     fn poll_way(&mut self, now: Instant) -> Option<(Instant, usize, Vec<u8>)> {
         let due = |(_, way): &(&usize, &mut DelayLine<_>)| way.poll_deadline().unwrap_or(Instant::MAX);
         let (&host, way) = self.ways.iter_mut().min_by_key(due)?;
@@ -135,7 +135,7 @@ impl Wire {
         Some((at, host, frame))
     }
 
-    /// When the next frame arrives, or comes to the end of its host's own way.
+    /// When the next frame arrives, or reaches the end of a delay line.
     pub fn poll_deadline(&self) -> Option<Instant> {
         let up = self.up.as_ref().and_then(Link::poll_deadline);
         let way = self.ways.values().filter_map(DelayLine::poll_deadline).min();
@@ -143,8 +143,8 @@ impl Wire {
         self.links.values().filter_map(Link::poll_deadline).chain(up).chain(way).chain(direct).min()
     }
 
-    /// Frames dropped on the way out of each port since the start; [`Port::WanHost`] never, and [`Port::RouterWan`]
-    /// for both directions of the Internet link.
+    /// Frames dropped by the output link of each port since the start; [`Port::WanHost`] never, and [`Port::RouterWan`] for
+    /// both directions of the Internet link.
     pub fn drops(&self) -> &BTreeMap<Port, u64> {
         &self.drops
     }
@@ -189,7 +189,7 @@ impl Wire {
     }
 }
 
-/// The switch of the wide area network, with the router and the hosts there.
+/// The switch beyond the Internet link, with the router and the hosts there.
 #[derive(Debug)]
 struct WanSwitch {
     switch: Switch<Port>,
@@ -197,7 +197,7 @@ struct WanSwitch {
 }
 
 impl WanSwitch {
-    /// Forwards a frame that came from a port.
+    /// Forwards a frame from a port.
     fn fan_out(&mut self, at: Instant, from: Port, frame: Vec<u8>, to: &mut VecDeque<Delivery>) {
         let Some((destination, source)) = addresses(&frame) else { return };
         match self.switch.forward(source, destination, from) {
@@ -250,7 +250,7 @@ mod tests {
         Wire::new(&link(100, 1, 10), &[7], Some(&wan), &[8], BTreeMap::new())
     }
 
-    /// The same with another far host, number 9, that is 30 ms farther away.
+    /// The same with another WAN host, number 9, with 30 ms of additional delay.
     fn wire_with_two_far() -> Wire {
         let wan = WanSpec { down: link(8, 150, 2), up: link(1, 50, 2) };
         let config = DelayConfig { delay: Span::from_millis(30), ..DelayConfig::default() };
@@ -258,7 +258,7 @@ mod tests {
         Wire::new(&link(100, 1, 10), &[7], Some(&wan), &[8, 9], BTreeMap::from([(9, way)]))
     }
 
-    /// Everything that arrives by and by, in order.
+    /// All arrivals, in order, in nanoseconds.
     fn arrivals(wire: &mut Wire) -> Vec<(u64, Port)> {
         let mut all = Vec::new();
         while let Some(at) = wire.poll_deadline() {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_crosses_one_link_whichever_way_it_goes() {
+    fn a_frame_crosses_one_link_in_either_direction() {
         let mut wire = wire();
         // 1500 bytes of packet, 14 of header and 24 of overhead at 100 Mb/s: 123.04 us, and 1 ms of delay.
         let one_way = 1_123_040;
@@ -277,13 +277,13 @@ mod tests {
         assert_eq!(arrivals(&mut wire), [(one_way, Port::LanHost(7)), (one_way, Port::RouterLan)]);
         wire.handle_frame(Instant::ZERO + Span::from_secs(1), Port::LanHost(7), frame(STATION, SERVER, 1514));
         assert_eq!(arrivals(&mut wire), [(1_000_000_000 + one_way, Port::Box)]);
-        // Known by now: no other port gets it.
+        // The address is known by now: no other port gets the frame.
         wire.handle_frame(Instant::ZERO + Span::from_secs(2), Port::Box, frame(SERVER, STATION, 1514));
         assert_eq!(arrivals(&mut wire), [(2_000_000_000 + one_way, Port::LanHost(7))]);
     }
 
     #[test]
-    fn the_internet_link_counts_packets_only_and_each_way_is_its_own() {
+    fn the_internet_link_counts_packets_only_and_has_separate_directions() {
         let mut wire = wire();
         // 1500 bytes at 1 Mb/s: 12 ms, and 50 ms of delay; at 8 Mb/s 1.5 ms, and 150 ms.
         wire.handle_frame(Instant::ZERO, Port::RouterWan, frame(FAR, ROUTER_WAN, 1514));
@@ -291,16 +291,16 @@ mod tests {
         let now = Instant::ZERO + Span::from_secs(1);
         wire.handle_frame(now, Port::WanHost(8), frame(ROUTER_WAN, FAR, 1514));
         assert_eq!(arrivals(&mut wire), [(1_151_500_000, Port::RouterWan)]);
-        // A known address on the router's LAN side is no business of the hosts beyond.
+        // The router's LAN side does not flood a frame for a known address to the hosts beyond.
         wire.handle_frame(now, Port::RouterLan, frame(STATION, ROUTER_LAN, 60));
         assert!(arrivals(&mut wire).iter().all(|(_, port)| matches!(port, Port::Box | Port::LanHost(7))));
     }
 
     #[test]
-    fn what_a_farther_host_sends_comes_later_to_the_internet_link_and_what_it_gets_does_not() {
+    fn an_additional_delay_of_a_host_applies_only_to_frames_that_it_sends() {
         let mut wire = wire_with_two_far();
         const FARTHER: u8 = 6;
-        // 1500 bytes at 8 Mb/s: 1.5 ms, and 150 ms of delay. The other host's frames are before it.
+        // 1500 bytes at 8 Mb/s: 1.5 ms, and 150 ms of delay. The other host's frames are ahead.
         wire.handle_frame(Instant::ZERO, Port::WanHost(9), frame(ROUTER_WAN, FARTHER, 1514));
         for ms in [0, 29] {
             let now = Instant::ZERO + Span::from_millis(ms);
@@ -314,7 +314,7 @@ mod tests {
             let is_router = |delivery: &Delivery| delivery.port == Port::RouterWan;
             arrived.extend(wire.poll_frame(due).filter(is_router).map(|delivery| (due.as_nanos(), delivery.frame[11])));
         }
-        // That of 29 ms is on the link until 30.5 ms.
+        // The frame of 29 ms is on the link until 30.5 ms.
         assert_eq!(arrived, [(151_500_000, FAR), (180_500_000, FAR), (182_000_000, FARTHER)]);
         let now = Instant::ZERO + Span::from_secs(1);
         wire.handle_frame(now, Port::RouterWan, frame(FARTHER, ROUTER_WAN, 1514));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_buffer_has_no_room_for_is_counted_where_it_was_lost() {
+    fn drops_of_full_buffers_are_counted_by_port() {
         let mut wire = wire();
         for _ in 0..5 {
             wire.handle_frame(Instant::ZERO, Port::RouterWan, frame(FAR, ROUTER_WAN, 1514));
@@ -330,7 +330,7 @@ mod tests {
         }
         wire.handle_frame(Instant::ZERO, Port::Box, vec![0; 10]);
         assert_eq!(arrivals(&mut wire).len(), 4);
-        // Two of five fit each way.
+        // Two of five fit in each direction.
         assert_eq!(wire.drops(), &BTreeMap::from([(Port::RouterWan, 6), (Port::Box, 1)]));
     }
 }

@@ -1,4 +1,4 @@
-// What is asked for on the page "History": measures, of what, and over which time.
+// Selection on the page "History": measures, subject, and time.
 import { computed, signal } from "@preact/signals";
 import { line } from "../feed";
 import { hidden, nameOf } from "../names";
@@ -16,13 +16,13 @@ export const SPANS = [
 export const OWN = "own";
 
 export const measure = signal("wlan-p95");
-/** Beside the first; empty: none. */
+/** Second measure beside the first; empty: none. */
 export const second = signal("");
-/** As requests write it. */
+/** The subject, in the notation of requests. */
 export const subject = signal("box");
 export const span = signal<string>("24h");
 
-/** A time as `datetime-local` has it. */
+/** A time in the notation of `datetime-local`. */
 export function local(at: number): string {
   const shifted = at - new Date(at * 1000).getTimezoneOffset() * MINUTE;
   return new Date(shifted * 1000).toISOString().slice(0, 16);
@@ -30,7 +30,7 @@ export function local(at: number): string {
 
 const now = () => Math.floor(Date.now() / 1000);
 
-/** Begin and end of an own span, as their fields have them. */
+/** Begin and end of a custom span, as in their fields. */
 export const ownFrom = signal(local(now() - DAY));
 export const ownTo = signal(local(now()));
 
@@ -41,17 +41,17 @@ export interface Frame {
   every: number;
 }
 
-/** Most steps of a chart. */
+/** Maximum number of steps of a chart. */
 const MOST_STEPS = 400;
 const STEPS = [MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY];
 
-/** The shortest step of which a time that begins so long ago has rows in the history. */
+/** The shortest step for which the history has rows of a time that begins this long ago. */
 function shortestStep(age: number, isStation: boolean): number {
   if (age <= 7 * DAY + HOUR) return MINUTE;
   return isStation || age > 90 * DAY + HOUR ? HOUR : 15 * MINUTE;
 }
 
-/** The time that is asked for, and its steps; null: an own span is not whole. */
+/** The selected time, and its steps; null: a custom span is incomplete. */
 export function frameOf(): Frame | null {
   const known = SPANS.find(({ name }) => name === span.value);
   const end = now();
@@ -66,7 +66,7 @@ export interface Choice {
   words: string;
 }
 
-/** What there can be a history of: what the box names now, by kind. */
+/** Possible subjects of a history: those that the box names now, by kind. */
 export const subjects = computed<{ kind: string; all: Choice[] }[]>(() => {
   const at = line.value;
   const named = (kind: string, all?: { name: string }[]) => (all ?? []).map(({ name }) => ({ value: `${kind}:${name}`, words: name }));
@@ -85,7 +85,7 @@ export const subjects = computed<{ kind: string; all: Choice[] }[]>(() => {
   return groups.filter(({ all }) => all.length > 0);
 });
 
-/** The subject in words. */
+/** The subject as text. */
 export const subjectWords = computed(() => {
   const all = subjects.value.flatMap(({ all }) => all);
   return all.find(({ value }) => value === subject.value)?.words ?? "the whole site";

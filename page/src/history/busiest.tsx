@@ -1,4 +1,4 @@
-// The busiest tenth of the minutes of each day: what people feel when it matters.
+// The busiest tenth of the minutes of each day, when users notice most.
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { DAY, measure, subject, type Frame } from "./asked";
@@ -7,7 +7,7 @@ import { refusedBy, series, type Refused, type Series } from "./series";
 import { dayOf } from "./words";
 
 const ALWAYS = ["wlan-p95", "internet-p95", "down-mbps", "up-mbps"];
-/** Minutes are kept for so long, in seconds. */
+/** Retention of minutes, in seconds. */
 const MINUTES = 7 * DAY;
 
 interface Column {

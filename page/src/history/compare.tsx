@@ -9,11 +9,11 @@ import { refusedBy, series, type Refused, type Series, type Stored } from "./ser
 import { lengthOf, moment } from "./words";
 
 const LENGTHS = [15 * 60, 3600, 6 * 3600, 24 * 3600];
-/** Beside what the charts are of. */
+/** Measures in addition to those of the charts. */
 const ALWAYS = ["wlan-p50", "wlan-p95", "internet-p50", "internet-p95", "down-mbps", "up-mbps"];
 
 const length = signal(3600);
-/** The event that is chosen, by its time and text; empty: the last one. */
+/** The selected event, by its time and text; empty: the last one. */
 const chosen = signal("");
 const keyOf = ({ at, text }: Stored): string => `${at} ${text}`;
 
@@ -30,7 +30,7 @@ let requests = 0;
 async function load(event: Stored): Promise<void> {
   const mine = ++requests;
   const names = [...new Set([measure.value, ...(second.value ? [second.value] : []), ...ALWAYS])];
-  // The minute of the event is neither before it nor after it.
+  // The minute of the event belongs to neither side.
   const minute = Math.floor(event.at / 60) * 60;
   const whole = { subject: subject.value, every: "all" as const };
   const ask = async (name: string): Promise<Sides> => {
@@ -48,7 +48,7 @@ async function load(event: Stored): Promise<void> {
   }
 }
 
-/** The value of the whole time, and how many minutes it rests on. */
+/** The value of the whole time, and the number of minutes in it. */
 function Side({ of, series: { points, data_s } }: { of: Measure; series: Series }) {
   const value = points[0]?.value;
   return (
@@ -89,7 +89,7 @@ function Table() {
 const eventOf = (events: Stored[]): Stored | undefined => events.find((event) => keyOf(event) === chosen.value) ?? events.at(-1);
 const wordsOf = ({ at, event, text }: Stored): string => `${moment(at)}: ${hidden.value ? event : text || event}`;
 
-/** The fewest minutes that a value rests on, of both sides. */
+/** Minimum number of minutes in a value of either side. */
 function restsOn(): string {
   const least = (side: "before" | "after") => Math.min(...sides.value.map((one) => Math.round(one[side].data_s / 60)));
   const whole = length.value / 60;
@@ -98,7 +98,7 @@ function restsOn(): string {
 
 export function Compare({ events }: { events: Stored[] }) {
   const event = eventOf(events);
-  // Whatever else is asked for anew comes with other events.
+  // Any other selection comes with other events.
   useEffect(() => void (event && load(event)), [events, event, length.value]);
   return (
     <section class="card" aria-labelledby="compare">

@@ -16,7 +16,7 @@ interface Found {
   marks: Stored[];
 }
 
-/** Null: nothing has been answered yet, or there is a failure. */
+/** Null: no answer yet, or a failure. */
 const found = signal<Found | null>(null);
 const failure = signal<Refused | null>(null);
 let requests = 0;
@@ -85,7 +85,7 @@ function Controls() {
   );
 }
 
-/** The range of a chart in words, for who does not see it. */
+/** The range of a chart as text, for users who cannot see it. */
 function summaryOf({ frame, charts }: Found, { measure, series }: Found["charts"][number]): string {
   const values = series.points.map(({ value }) => value * measure.scale);
   const [times] = columnsOf(charts[0]?.series ?? series, frame, 1);
@@ -124,7 +124,7 @@ function Numbers({ of }: { of: Found }) {
   );
 }
 
-/** What is to be known about a chart. */
+/** Notes on a chart. */
 function notesOf({ frame, charts, events, marks }: Found): string[] {
   const begins = charts[0]?.series.begins;
   const notes = [`Each point is of ${lengthOf(frame.every)}; where nothing is known the line has a gap.`];

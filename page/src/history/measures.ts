@@ -1,14 +1,14 @@
-// The measures of the stored history in words, and how their numbers are written.
+// The measures of the stored history: names, and notation of their numbers.
 
 export interface Measure {
-  /** In requests. */
+  /** Name in requests. */
   name: string;
   words: string;
   group: string;
   unit: string;
-  /** What a number of the API is multiplied by to be in this unit. */
+  /** Factor from the API's unit to this one. */
   scale: number;
-  /** Of the whole site alone. */
+  /** Only for the whole site. */
   isOfSite?: boolean;
 }
 
@@ -40,10 +40,10 @@ export const MEASURES: Measure[] = [
 
 const byName = new Map(MEASURES.map((one) => [one.name, one]));
 
-/** The measure of a name; of a name that is none, the first. */
+/** The measure of this name, or the first one if there is none. */
 export const measureOf = (name: string): Measure => byName.get(name) ?? (MEASURES[0] as Measure);
 
-/** A number in the unit of its measure, which is not written. */
+/** A number in the unit of its measure, without the unit. */
 export function shown(value: number): string {
   const size = Math.abs(value);
   return value.toFixed(size === 0 || size >= 100 ? 0 : size >= 1 ? 1 : 2);

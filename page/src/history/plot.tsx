@@ -1,4 +1,4 @@
-// A chart of one measure over the time, by uPlot: gaps where nothing is known, and marks where something happened.
+// A chart of one measure over time, by uPlot: gaps for unknown values, and marks for events.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
@@ -9,20 +9,20 @@ import { dayOf, moment } from "./words";
 import { clockTime } from "../words";
 
 const HEIGHT = 220;
-/** Left of the chart, for the scale: the same in all, so that their times are below each other. */
+/** Width left of the chart for the scale: the same in all charts, so that their times are aligned. */
 const SCALE = 58;
-/** Marks that are drawn, the last ones. */
+/** Maximum number of marks, of the latest events. */
 export const MARKS = 30;
-/** A step of the scale of time from which it has days alone, in seconds. */
+/** Step of the time scale in seconds from which on it shows only days. */
 const DAYS = 86_400;
 const colour = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** The place in time that the pointer is at, in all charts. */
+/** The time under the pointer, in all charts. */
 export const pointed = signal<number | null>(null);
 
 type Column = (number | null)[];
 
-/** A point for each step of the time: null where nothing is known. */
+/** A point for each step of the time: null for unknown values. */
 export function columnsOf(series: Series, frame: Frame, scale: number): [number[], Column] {
   const values = new Map(series.points.map(({ at, value }) => [at, value * scale]));
   const times: number[] = [];
@@ -30,7 +30,7 @@ export function columnsOf(series: Series, frame: Frame, scale: number): [number[
   return [times, times.map((at) => values.get(at) ?? null)];
 }
 
-/** Points between two gaps, which are no line. */
+/** Isolated points between two gaps, which form no line. */
 function alone(plot: uPlot): number[] {
   const column = plot.data[1] as Column;
   return [...column.keys()].filter((at) => column[at] != null && column[at - 1] == null && column[at + 1] == null);
@@ -68,7 +68,7 @@ interface PlotProps {
   series: Series;
   frame: Frame;
   marks: Stored[];
-  /** The style of its line: a name of a colour. */
+  /** Style of its line: the name of a colour. */
   tone: string;
   label: string;
 }
@@ -97,7 +97,7 @@ function options({ measure, frame, marks, tone }: PlotProps, width: number): uPl
   };
 }
 
-/** What the pointer is at. */
+/** Values under the pointer. */
 function Readout({ measure, series, frame }: Pick<PlotProps, "measure" | "series" | "frame">) {
   const at = pointed.value;
   const point = at == null ? undefined : series.points.find((point) => point.at === at);

@@ -1,4 +1,4 @@
-// Series and events of the stored history, by the API; and what it says when there are none.
+// Series and events of the stored history, from the API, and the texts for missing ones.
 
 export interface Series {
   unit: string;
@@ -20,19 +20,19 @@ interface Problem {
   errors?: { parameter: string; detail: string }[];
 }
 
-/** Why there is no answer, in words. */
+/** Why there is no answer, as text. */
 export class Refused extends Error {
   /** Nothing is stored of the subject. */
   isMissing = false;
 }
 
-/** What a request ended with, as the reason that there is no answer. */
+/** The result of a failed request, as the reason that there is no answer. */
 export const refusedBy = (error: unknown): Refused => (error instanceof Refused ? error : new Refused(String(error)));
 
 /** A text as a sentence. */
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.?!]$/.test(text) ? "" : "."}`;
 
-/** Names of the controls that make a parameter. */
+/** Names of the controls that set a parameter. */
 const CONTROLS: Record<string, string> = { from: "From", to: "To", every: "Step", subject: "Of", measure: "Measure" };
 
 const controlOf = (parameter: string): string => CONTROLS[parameter] ?? parameter;
@@ -49,7 +49,7 @@ async function get<T>(path: string): Promise<T> {
   throw refused;
 }
 
-/** A time as the API reads it. */
+/** A time in the notation of the API. */
 export const utc = (at: number): string => new Date(at * 1000).toISOString().slice(0, 19) + "Z";
 
 export interface Asked {
@@ -68,10 +68,10 @@ export function series({ measure, subject, from, to, every, busiest }: Asked): P
   return get(`history?${query}`);
 }
 
-/** Pages of events that are read at most. */
+/** Maximum number of pages of events that are read. */
 const PAGES = 10;
 
-/** The stored events of a time but for reasons of the health, which come and go; the oldest first. */
+/** The stored events of a time except transient reasons of the health; oldest first. */
 export async function eventsOf(from: number, to: number): Promise<Stored[]> {
   const events: Stored[] = [];
   let cursor: string | undefined;

@@ -1,4 +1,4 @@
-// Times of the history as people read them.
+// Times of the history in texts.
 import { clockTime } from "../words";
 
 /** The day of a time, such as "12 Mar". */
@@ -10,7 +10,7 @@ export const moment = (at: number): string => `${dayOf(at)} ${clockTime(at)}`;
 
 const SIZES = [[86_400, "day"], [3600, "hour"], [60, "minute"]] as const;
 
-/** A whole length of time, such as "30 minutes". */
+/** A whole duration, such as "30 minutes". */
 export function lengthOf(seconds: number): string {
   const [size, word] = SIZES.find(([size]) => seconds >= size && seconds % size === 0) ?? SIZES[2];
   const count = Math.round(seconds / size);

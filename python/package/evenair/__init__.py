@@ -23,7 +23,7 @@ from ._evenair import (
     WorkerMismatch,
 )
 
-# As of ``typing``, which takes longer to load than all of this package.
+# Instead of ``typing``, which takes longer to load than this whole package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import engines, models, plot, sweeps
@@ -64,8 +64,8 @@ __all__ = [
 
 __version__: str = _evenair.__version__
 
-#: Names that are loaded at their first use, which keeps the import of this package below 20 ms, and the module that has each.
-#: An empty one: the name is a module itself.
+#: Names that are loaded at their first use, which keeps the import of this package below 20 ms, with the module of each; an
+#: empty module: the name is a module itself.
 _LAZY = {
     "Provenance": "_provenance",
     "Source": "_arguments",
@@ -86,7 +86,7 @@ _LAZY = {
 }
 
 
-# Not for type checkers, which would take any name for one of this package.
+# Hidden from type checkers, which would otherwise accept any name of this package.
 if not TYPE_CHECKING:
 
     def __getattr__(name):

@@ -9,11 +9,11 @@ from typing import Any
 
 from ._evenair import Scenario, Status
 
-#: What a scenario is made of: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
+#: Anything from which a scenario can be made: a checked one, the keys of its TOML, the TOML (with a newline), or a file.
 Source = Scenario | Mapping[str, Any] | str | os.PathLike[str]
-#: What varies: the values of each key, which make a grid; or the points as they are.
+#: Varied keys: the values of each, which make a grid; or a list of points.
 Over = Mapping[str, Iterable[Any]] | Iterable[Mapping[str, Any]]
-#: A key, its values, and whether it advances together with the one before.
+#: A key, its values, and whether it advances together with the previous one.
 Axis = tuple[str, list[Any], bool]
 
 
@@ -21,7 +21,7 @@ def values_of(key: str, given: Any) -> list[Any]:
     """The values of a key."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise TypeError(f"over: {key}: {given!r} is no list of values; write [{given!r}]")
-    # Scalars of numpy are no numbers to TOML.
+    # TOML does not accept scalars of numpy as numbers.
     plain = [value.item() if hasattr(value, "item") else value for value in given]
     if not plain:
         raise ValueError(f"over: {key} has no values")

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from ._evenair import Experiment, Status, WorkerMismatch
 from .engines import Engine, Made
 
-#: Batches that a worker has before it, so that it never waits for the next one.
+#: Number of batches queued per worker, so that it never waits for the next one.
 _IN_FLIGHT = 4
-#: How long a batch is to take, in seconds: handing one out takes some milliseconds.
+#: Target duration of a batch in seconds: handing one out takes some milliseconds.
 _BATCH_S = 1.0
-#: How often a batch is given out again after its worker broke.
+#: Number of retries of a batch after its worker broke.
 _AGAIN = 3
-#: Between two looks at what has ended, in seconds.
+#: Interval of checks for ended batches, in seconds.
 _LOOK_S = 0.01
-#: Between two reports, in seconds.
+#: Interval of reports, in seconds.
 _REPORT_S = 0.05
 
 
@@ -44,7 +44,7 @@ class Batches:
         self._flying: dict[Any, _Batch] = {}
         self._well = self._failed = 0
         self._start = time.monotonic()
-        #: Runs whose time is known, and their sum in seconds.
+        #: Number of runs of known duration, and the sum of their durations in seconds.
         self._timed, self._seconds = 0, 0.0
 
     def make(self) -> None:

@@ -18,7 +18,7 @@ class Processes(Engine):
     def __init__(self, given: Pool | None, count: int) -> None:
         """:param given: a pool of the caller, who closes it."""
         super().__init__(given, lambda: count)
-        # Not copies of this process: its threads would be missing in them.
+        # Not forked: the threads of this process would be missing in the copies.
         self._like: dict[str, Any] = {"mp_context": multiprocessing.get_context("spawn")}
         if given is not None:
             names = ("mp_context", "initializer", "initargs")
@@ -37,7 +37,7 @@ class Processes(Engine):
     def cancel(self, futures: list[Any]) -> None:
         super().cancel(futures)
         if self._own is not None:
-            # Python 3.14 has terminate_workers() for it.
+            # Python 3.14 has terminate_workers() for this.
             for process in list((getattr(self._own, "_processes", None) or {}).values()):
                 process.terminate()
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
     _Size = Literal["column", "page", "slide"]
 
-#: Okabe and Ito's colours, which people with any colour vision tell apart; the yellow, too light for lines, is last.
+#: Okabe and Ito's colours, which are distinct for any colour vision; yellow, too light for lines, comes last.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES: tuple[Any, ...] = (
     "-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1.5, 1)), (0, (8, 2)), (0, (3, 1)), (0, (1, 1.5)), (0, (6, 1, 1, 1, 1, 1)),
 )  # fmt: skip
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "oooo")
-#: What follows the name of a closed form.
+#: Suffix of the name of a closed form.
 MODEL = " (model)"
-#: Of closed forms.
+#: Colours of closed forms.
 GREYS = ("#000000", "#777777", "#AAAAAA")
 
 
@@ -36,7 +36,7 @@ class _Form(NamedTuple):
     points: float
 
 
-#: Inches and points of the text.
+#: Width and height in inches, and text size in points.
 _FORMS: dict[str, _Form] = {"column": _Form(3.5, 2.5, 8), "page": _Form(7.16, 3.2, 8), "slide": _Form(10, 5.6, 18)}
 
 
@@ -57,7 +57,7 @@ def settings(size: _Size) -> dict[str, Any]:
     }  # fmt: skip
 
 
-#: Of matplotlib, while a figure is written.
+#: Settings of matplotlib while a figure is written.
 _WRITTEN: Mapping[str, Any] = {
     "pdf.fonttype": 42, "ps.fonttype": 42, "pdf.use14corefonts": False, "svg.hashsalt": "evenair", "svg.fonttype": "path",
     "pdf.compression": 6, "savefig.dpi": 300, "savefig.bbox": None, "savefig.transparent": False,

@@ -10,7 +10,7 @@ from . import _evenair
 
 Row = Mapping[str, Any]
 
-#: Columns that are no axis of a sweep.
+#: Columns that are no axes of a sweep.
 _FIXED = ("seed", "phase", "kind", "name", "measure", "unit", "value", "mean", "low", "high", "n", "sd")
 
 class Measure(NamedTuple):
@@ -58,7 +58,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return ", ".join(difflib.get_close_matches(word, dict.fromkeys(known), n=3, cutoff=0.0))
 
 
-#: All measures that are declared, once they have been asked for.
+#: All declared measures, once they have been loaded.
 _CATALOGUE: list[Measure] = []
 
 

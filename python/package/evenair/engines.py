@@ -22,7 +22,7 @@ from . import _evenair
 
 __all__ = ["Engine", "cores", "dask", "engine", "processes", "ray"]
 
-#: Records of a batch, compressed, a line each; how long it took, in seconds.
+#: Records of a batch, compressed, one per line; duration of the batch, in seconds.
 Made = tuple[bytes, float]
 
 
@@ -73,7 +73,7 @@ class _Ray(Engine):
     def __init__(self, module: Any, workers: int | None) -> None:
         super().__init__(None, lambda: workers or int(module.cluster_resources().get("CPU", 1)))
         self._ray = module
-        # A worker that dies gives its task to another one; what a batch raises is ours to judge.
+        # A worker that dies has its task reassigned; the caller handles exceptions of a batch.
         self._task = module.remote(max_retries=3, num_cpus=1)(make)
         self._references: dict[Any, Any] = {}
 
@@ -198,7 +198,7 @@ def engine(on: Any) -> Engine | int:
 
     if isinstance(on, _processes.Pool):
         return _processes.Processes(on, _workers(on))
-    # Executors of submitit are such by their methods alone.
+    # submitit's executors are recognised by their methods only.
     if isinstance(on, _processes.Executor) or callable(getattr(on, "submit", None)) and hasattr(on, "map_array"):
         return Engine(on, lambda: _workers(on))
     allowed = "None (a thread for each core), a number of threads, a concurrent.futures.Executor, ev.processes(n), ev.ray(), ev.dask(client)"

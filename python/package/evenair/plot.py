@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["airtime", "bars", "cdf", "lines", "paired", "save", "series"]
 
-#: Curves in one panel; the smallest other flows are drawn as their sum.
+#: Maximum number of curves in one panel; the smallest other flows are drawn as their sum.
 _MOST = 8
-#: Lines of the balance of airtime, in words.
+#: Labels of the lines of the airtime balance.
 _AIRTIME = {
     "groups": "beacons and groups",
     "neighbours": "other networks",

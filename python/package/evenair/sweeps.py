@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import tempfile
     from concurrent.futures import Executor
 
-    # What makes the runs; a number is so many threads.
+    # The engine that makes the runs; a number is a number of threads.
     _On: TypeAlias = Engine | Executor | int | None
 
 __all__ = ["Sweep", "Until", "compare", "paired", "sweep"]
 
-#: Shows how a sweep stands.
+#: Shows the progress of a sweep.
 Show = bool | Callable[[Status], None] | None
 
 
@@ -294,7 +294,7 @@ def sweep(
     if first is not None:
         base = base.with_(seed=first)
     varied = axes(over)
-    # It takes longer to load than all of this package.
+    # It takes longer to load than this whole package.
     import tempfile
 
     temporary = tempfile.TemporaryDirectory(prefix="evenair-") if store is None else None

@@ -1,4 +1,4 @@
-//! Facts about a box that no line of the watch feed has.
+//! Facts about a box that are not in a line of the watch feed.
 
 use std::collections::VecDeque;
 
@@ -11,43 +11,43 @@ const WINDOW: usize = 60;
 /// Counters of the box, from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counters {
-    /// IP-level bytes that the manager got.
+    /// IP-level bytes that the manager received.
     pub received_bytes: u64,
-    /// Those of packets that it cannot read.
+    /// IP-level bytes of packets that it cannot read.
     pub unread_bytes: u64,
     /// Packets that the box lost, by reason.
     pub losses: Losses,
-    /// How often the fail-open lease ran out because the loop was late.
+    /// Number of fail-open leases that expired because the loop was late.
     pub lapses: u64,
-    /// Claims of addresses that others use.
+    /// Claims of addresses that other stations use.
     pub addresses_contested: u64,
     /// Calls that were refused.
     pub calls_refused: u64,
 }
 
-/// What no line has, at one instant.
+/// Facts beyond a line, at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Why the bridge cannot carry the traffic, each with what mends it.
+    /// Why the bridge cannot carry the traffic, each with its remedy.
     pub fail_open_why: Vec<String>,
     /// The guard against harm.
     pub guard: GuardStatus,
-    /// The last command, or else the configuration, was to insert the box.
+    /// The last command, or without one the configuration, was to insert the box.
     pub is_insert_commanded: bool,
-    /// Seconds since the box started; `None`: the process before it ended in order, or there was none.
+    /// Seconds since the box started; `None`: the previous process ended normally, or there was none.
     pub restarted_s: Option<f64>,
     /// Counters.
     pub counters: Counters,
     /// Configured telemetry sources.
     pub telemetry: Vec<Source>,
-    /// Stations whose reported rate the traffic contradicts.
+    /// Stations whose traffic contradicts the reported rate.
     pub set_aside: Vec<SetAside>,
-    /// The history could not be written the last time.
+    /// The last write of the history failed.
     pub is_history_failing: bool,
 }
 
 impl Facts {
-    /// As far as they are in a status. Not there: the last command, a restart, the history.
+    /// Facts that are in a status. Not included: the last command, a restart, the history.
     pub fn of(status: &Status) -> Self {
         Self {
             fail_open_why: status.fail_open.why.clone(),
@@ -95,13 +95,13 @@ fn set_aside(status: &Status) -> Vec<SetAside> {
 /// A telemetry source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Source {
-    /// Its kind and where it is.
+    /// Its kind and address.
     pub name: String,
-    /// Seconds since it answered, or since the box started.
+    /// Seconds since its last answer, or since the box started.
     pub silent_s: f64,
     /// Seconds between two polls.
     pub interval_s: f64,
-    /// What was wrong the last time.
+    /// Error of the last poll.
     pub error: Option<String>,
 }
 
@@ -110,9 +110,9 @@ pub struct Source {
 pub struct SetAside {
     /// Its name, or else its MAC address.
     pub station: String,
-    /// The reported rate toward it.
+    /// Reported PHY rate toward it, in Mb/s.
     pub rate_mbps: Option<f64>,
-    /// Who reports it.
+    /// The source of the report.
     pub source: String,
 }
 
@@ -121,7 +121,7 @@ pub struct SetAside {
 pub(super) struct Recent(VecDeque<Counters>);
 
 impl Recent {
-    /// What was counted in the last minute. Counters that begin anew count nothing.
+    /// Counts of the last minute. Counters that were reset count as zero.
     pub(super) fn add(&mut self, now: Counters) -> Counters {
         if self.0.len() > WINDOW {
             self.0.pop_front();

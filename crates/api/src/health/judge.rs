@@ -1,4 +1,4 @@
-//! Judges the seconds of a box one after the other.
+//! Evaluates the seconds of a box one by one.
 
 use super::facts::{Facts, Recent};
 use super::limits::Limits;
@@ -9,7 +9,7 @@ use super::{machine, wifi};
 use crate::Mode;
 use crate::watch::Line;
 
-/// Judges second by second.
+/// Evaluates the health of a box second by second.
 #[derive(Debug, Default)]
 pub struct Health {
     memory: Memory,
@@ -20,7 +20,7 @@ pub struct Health {
 }
 
 impl Health {
-    /// The reasons after one more second, that which matters most first. The line has all its parts.
+    /// The reasons after one more second, the most important first. The line must have all parts.
     pub fn observe(&mut self, line: &Line, facts: &Facts, limits: &Limits) -> Vec<Reason> {
         let mode = line.totals.as_ref().map(|totals| totals.mode).unwrap_or_default();
         if self.mode.replace(mode).is_some_and(|before| before != mode) {
@@ -38,7 +38,7 @@ impl Health {
     }
 }
 
-/// Without the stations that the reason of another one names as holding the air with it: of each two the one that began first stays.
+/// Removes stations that another one's reason names as holding the air with it: of two such stations the one that began first stays.
 fn once(reasons: Vec<Reason>) -> Vec<Reason> {
     let is_named = |reason: &Reason| {
         let mut others = reasons.iter().filter(|other| other.code == Code::HoldsTheAir);

@@ -1,6 +1,6 @@
 //! Limits beyond which something is wrong.
 
-/// Limits, with their units in their names. Shares are parts of one.
+/// Limits, with their units in their names. Shares are fractions of 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// `starving`: 95 of 100 packets of a station take longer than this for the WLAN.
@@ -21,15 +21,15 @@ pub struct Limits {
     /// have 37 % at most in any second (7 sites). Beside one that takes half of the channel or more 11 of 12 have 40 to 70 % at most; the
     /// twelfth does not fill its medium and shows none (`make health`).
     pub crowded_air: f64,
-    /// `wifi-latency`: 95 of 100 packets of a contention domain take longer.
+    /// `wifi-latency`: 95th percentile of the latency of a contention domain.
     pub wifi_latency_ms: f64,
-    /// `internet-latency`: 95 of 100 packets take longer.
+    /// `internet-latency`: 95th percentile of the latency beyond the wire port.
     pub internet_latency_ms: f64,
-    /// `internet-latency`: and half of them take longer than this.
+    /// `internet-latency`: and its median.
     pub internet_median_ms: f64,
     /// `lost-in-box`: packets lost in a minute.
     pub lost_packets: f64,
-    /// `late-loop`: fail-open leases that ran out in a minute.
+    /// `late-loop`: fail-open leases that expired in a minute.
     pub lapses: f64,
     /// `address-contested`: refused claims of addresses in a minute.
     pub contested_claims: f64,
@@ -44,7 +44,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The sources of these values are with the keys of `[health]` in the box's configuration.
+    /// Reasons for these values are with the keys of `[health]` in the box's configuration.
     fn default() -> Self {
         Self {
             starving_wait_ms: 200.0,

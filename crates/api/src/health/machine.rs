@@ -11,35 +11,35 @@ use crate::causes::{Cause, LossReason};
 use crate::watch::{Line, Totals};
 use crate::{CallStatus, GuardState, Mode};
 
-/// Fewer packets timed in a second, or where there is a queue in the seconds after which a reason is raised, say nothing about the Internet
-/// link.
+/// Minimum number of timed packets for a statement about the Internet link: in a second, or with a queue in the seconds after which a
+/// reason is raised.
 const TIMED: u64 = 10;
-/// Less traffic than this in a minute has no share that matters, in bytes.
+/// Traffic per minute in bytes below which its shares do not matter.
 const LITTLE: u64 = 1_000_000;
 /// The largest R of the E-model with default values (ITU-T G.107).
 const BEST_RATING: f64 = 93.2;
-/// A call is rated after this, in seconds: before, one lost packet counts for much.
+/// Age in seconds from which on a call is rated: before that, one lost packet has too much weight.
 const RATED_AFTER_S: f64 = 5.0;
-/// A telemetry source may miss this many polls, which is as long as its reports are valid.
+/// Number of polls that a telemetry source may miss, for which its reports are valid.
 const POLLS: f64 = 3.0;
 
-/// Packets that were timed beyond the wire port, in each of the last seconds. A download shows few.
+/// Packets timed beyond the wire port, in each of the last seconds. A download has few.
 #[derive(Debug, Default)]
 pub(super) struct Timed {
     seconds: VecDeque<u64>,
     least_ms: Option<f64>,
 }
 
-/// What is known of them.
+/// Statistics of these packets.
 pub(super) struct Trips {
-    /// How many there were in the last seconds.
+    /// Number of packets in the last seconds.
     packets: u64,
-    /// The median of the quickest second so far: the way without its queue.
+    /// Lowest median of a second so far, in milliseconds: the path without its queue.
     least_ms: f64,
 }
 
 impl Timed {
-    /// Adds those of a line.
+    /// Adds the packets of a line.
     pub(super) fn add(&mut self, line: &Line) -> Trips {
         let times = line.totals.as_ref().and_then(|totals| totals.latency.internet);
         self.seconds.push_back(times.map_or(0, |times| times.packets));
@@ -51,9 +51,9 @@ impl Timed {
     }
 }
 
-/// What was counted in seconds before this one and in it.
+/// Counts up to the present second.
 pub(super) struct Lately {
-    /// In the last minute.
+    /// Counts of the last minute.
     pub(super) minute: Counters,
     /// Packets timed beyond the wire port.
     pub(super) timed: Trips,
@@ -72,7 +72,7 @@ pub(super) fn findings(line: &Line, facts: &Facts, lately: &Lately, limits: &Lim
     found
 }
 
-/// One that is so or is not.
+/// A finding that is true or false.
 fn yes(code: Code, sentence: String, remedy: &str) -> Finding {
     let (value, limit, degree) = (1.0, 0.0, Some(f64::MAX));
     Finding {
@@ -125,7 +125,7 @@ fn by_state(totals: &Totals, facts: &Facts) -> [Option<Finding>; 4] {
     [no_fail_open, guard, not_managing, history]
 }
 
-/// One that is counted over a minute.
+/// A finding that is counted over a minute.
 fn counted(code: Code, value: f64, limit: f64) -> Finding {
     let degree = if limit > 0.0 { value / limit } else { value * f64::MAX.sqrt() };
     Finding { code, subject: Subject::of_box(), degree: Some(degree), value, limit, ..Finding::default() }
@@ -180,8 +180,8 @@ fn lost(minute: &Counters, limits: &Limits) -> Finding {
     }
 }
 
-/// A few packets in each of several seconds are enough if they take longer than those of the quickest second: else they may be those of a
-/// single far server. Seconds without one show nothing then.
+/// A few packets in each of several seconds suffice if they take longer than those of the fastest second: otherwise they may belong to a
+/// single distant server, and seconds without packets show nothing.
 fn internet(totals: &Totals, timed: &Trips, limits: &Limits) -> Option<Finding> {
     if timed.packets == 0 {
         return None;
@@ -223,7 +223,7 @@ fn calls(line: &Line, limits: &Limits) -> Vec<Finding> {
     let rating = |call: &CallStatus| [call.down.r_factor, call.up.r_factor].into_iter().flatten().reduce(f64::min);
     let rated = line.calls.iter().flatten().filter(|call| call.lasts_s >= RATED_AFTER_S);
     let mut rated: Vec<_> = rated.filter_map(|call| Some((call, rating(call)?))).collect();
-    // Of one station the last one stays.
+    // Of several calls of a station the worst one comes last and stays.
     rated.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let finding = |(call, rating): (&CallStatus, f64)| {
         let station = line.stations.iter().flatten().find(|station| station.mac == call.station);

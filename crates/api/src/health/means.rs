@@ -1,15 +1,15 @@
-//! Means of the last ten seconds, which the sentences state: numbers of single seconds jump. The page shows the same means.
+//! Means of the last ten seconds for the sentences, since values of single seconds vary much. The page shows the same means.
 //!
-//! Reasons are raised by single seconds all the same: a mean would be late.
+//! Reasons are raised by single seconds nevertheless: a mean would be late.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::watch::{Domain, Line, Station, Times};
 
-/// Seconds that a mean is of, at most.
+/// Maximum number of seconds of a mean.
 const SECONDS: usize = 10;
 
-/// What is known of a station or a contention domain in a second.
+/// Values of a station or a contention domain in a second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Second {
     air: Option<f64>,
@@ -18,18 +18,18 @@ struct Second {
     wlan: Option<Times>,
 }
 
-/// Its mean of the last seconds.
+/// Mean of the last seconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mean {
-    /// Part of the air, both directions.
+    /// Part of the airtime, both directions.
     pub(super) air: f64,
-    /// Goodput of both directions.
+    /// Goodput of both directions, in Mb/s.
     pub(super) mbps: f64,
-    /// p95 of the wait in the box, the seconds weighted by their packets, in milliseconds.
+    /// p95 of the wait in the box in milliseconds, with seconds weighted by their packets.
     pub(super) in_box_ms: Option<f64>,
-    /// p95 of the WLAN and back, likewise.
+    /// p95 of the round trip over the WLAN in milliseconds, weighted likewise.
     pub(super) wlan_ms: Option<f64>,
-    /// Packets timed on the leg with the most of them, in a second.
+    /// Packets timed per second, on the leg with the most of them.
     pub(super) timed: f64,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// Adds a second. What the line does not have is forgotten.
+    /// Adds a second. Objects that are not in the line are forgotten.
     pub(super) fn add(&mut self, line: &Line) {
         let stations = line.stations.iter().flatten();
         let domains = line.domains.iter().flatten();
@@ -142,7 +142,7 @@ mod tests {
         let mean = means.of_station("02");
         assert!((mean.air - 2.4 / 9.0).abs() < 1e-9, "{mean:?}");
         assert_eq!(mean.wlan_ms, Some((900.0 + 63.0 * 100.0) / 64.0));
-        // The eleventh second ends the first; a station that has gone begins anew.
+        // The eleventh second displaces the first one; a station that was gone begins anew.
         means.add(&line(Some(0.1), None));
         assert_eq!(means.of_station("02").wlan_ms, Some(100.0));
         means.add(&Line::default());

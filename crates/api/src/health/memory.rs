@@ -1,4 +1,4 @@
-//! When a reason is raised and cleared: after a time, and with hysteresis, so that a condition about its limit does not flicker.
+//! Raises and clears reasons: with delays and hysteresis, so that a condition near its limit does not flicker.
 
 use std::collections::BTreeMap;
 
@@ -6,45 +6,45 @@ use super::reason::{Code, Finding, Level, Reason, SubjectKind};
 
 /// Seconds beyond the limit until a reason is raised: longer than a burst of TCP slow start or a scan of channels.
 pub const RAISED_AFTER: u32 = 5;
-/// The same for `wifi-latency` while a reason that would explain it is beyond its limit, too: so the cause is raised first.
+/// The same for `wifi-latency` while a reason that would explain it is also beyond its limit, so that the cause is raised first.
 const RAISED_WITH_CAUSE_AFTER: u32 = 9;
-/// Seconds well within the limit until it is cleared.
+/// Seconds well within the limit until a reason is cleared.
 pub const CLEARED_AFTER: u32 = 15;
-/// The same for one that came back.
+/// The same for a reason that has returned.
 pub const CLEARED_AFTER_RETURN: u32 = 60;
-/// Seconds after it was cleared within which a reason that is raised again has come back.
+/// Seconds within which a reason that is raised again has returned.
 pub const RETURNS_WITHIN: u64 = 600;
 /// Part of the limit below which a condition is well within it.
 const WELL_WITHIN: f64 = 0.8;
 
-/// What a reason is: of each there is one at most.
+/// Identity of a reason: there is at most one with each key.
 type Key = (Code, SubjectKind, String);
 
 #[derive(Debug, Default)]
 struct Track {
-    /// Seconds beyond the limit without one well within it.
+    /// Seconds beyond the limit, without one well within it.
     beyond: u32,
-    /// Seconds in a row well within the limit, or that did not show it.
+    /// Consecutive seconds that were well within the limit or did not show the condition.
     within: u32,
     /// Clock time of the first second beyond the limit.
     since_s: f64,
     raised: Option<Reason>,
-    /// It was raised again soon after it had been cleared.
+    /// Whether it was raised again soon after it had been cleared.
     came_back: bool,
     /// Second in which it was cleared.
     cleared: Option<u64>,
 }
 
-/// Conditions that are, or were lately, beyond their limits.
+/// Conditions that are or recently were beyond their limits.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     tracks: BTreeMap<Key, Track>,
-    /// Seconds so far.
+    /// Number of seconds so far.
     second: u64,
 }
 
 impl Memory {
-    /// Takes the findings of a second. Conditions without a finding are well within their limits.
+    /// Handles the findings of a second. Conditions without a finding are well within their limits.
     pub(super) fn take(&mut self, at_s: f64, findings: Vec<Finding>) -> Vec<Reason> {
         self.second += 1;
         let second = self.second;
@@ -67,7 +67,7 @@ impl Memory {
         }
         self.tracks.retain(|_, track| track.is_of_use(second));
         let mut reasons: Vec<_> = self.tracks.values().filter_map(|track| track.raised.clone()).collect();
-        // The map is in the order of codes, and that is by importance.
+        // The map is in the order of codes, and so of importance.
         reasons.sort_by_key(|reason| std::cmp::Reverse(reason.level));
         reasons
     }
@@ -77,7 +77,7 @@ impl Memory {
         self.tracks.get(&key).is_some_and(|track| track.raised.is_some())
     }
 
-    /// Begins anew with these codes.
+    /// Forgets the reasons with these codes.
     pub(super) fn forget(&mut self, which: impl Fn(Code) -> bool) {
         self.tracks.retain(|(code, ..), _| !which(*code));
     }
@@ -89,7 +89,7 @@ impl Track {
             Some(finding) if finding.degree.is_some() => self.near(second, at_s, finding, raised_after),
             unknown => {
                 self.within += 1;
-                // A second that shows nothing neither adds to the time beyond the limit nor ends it.
+                // A second without information neither adds to the time beyond the limit nor ends it.
                 if unknown.is_none() || self.within >= CLEARED_AFTER {
                     self.beyond = 0;
                 }
@@ -101,7 +101,7 @@ impl Track {
         }
     }
 
-    /// A second about the limit or beyond it.
+    /// Handles a second near the limit or beyond it.
     fn near(&mut self, second: u64, at_s: f64, finding: Finding, raised_after: u32) {
         self.within = 0;
         let is_beyond = finding.degree.is_some_and(|degree| degree > 1.0);
@@ -134,7 +134,7 @@ impl Track {
         });
     }
 
-    /// It may still be raised, or come back.
+    /// Whether it may still be raised, or return.
     fn is_of_use(&self, second: u64) -> bool {
         let may_return = self.cleared.is_some_and(|cleared| second - cleared <= RETURNS_WITHIN);
         self.raised.is_some() || may_return || self.within < CLEARED_AFTER

@@ -1,13 +1,13 @@
-//! What is wrong with the network and the box, as a list of reasons, each with a number, its limit and one remedy.
+//! The health of the network and the box: a list of reasons, each with a value, its limit and one remedy.
 //!
-//! [`Health`] gets the line of the watch feed of each second with [`Facts`] that no line has, and gives the reasons in force.
-//! It has no clock: a call is a second. A reason is raised once its condition has held for [`RAISED_AFTER`] seconds, and cleared
-//! once it has not held for [`CLEARED_AFTER`] seconds (`memory.rs`). How far a condition is from its limit is its *degree*: 1 at
-//! the limit, and of several things that must all be true the smallest of their degrees (`wifi.rs`, `machine.rs`). Sentences state means
-//! of ten seconds (`means.rs`).
+//! [`Health`] gets the line of the watch feed of each second with [`Facts`] beyond it, and returns the reasons in force. It has no
+//! clock: a call is a second. A reason is raised once its condition has held for [`RAISED_AFTER`] seconds, and cleared once it has not
+//! held for [`CLEARED_AFTER`] seconds (`memory.rs`). The distance of a condition from its limit is its *degree*: 1 at the limit, and for
+//! several conditions that must all hold the smallest of their degrees (`wifi.rs`, `machine.rs`). Sentences state means of ten seconds
+//! (`means.rs`).
 //!
-//! It prefers silence: a busy network whose stations get their shares has no reason. Not here: a crowded channel without reported
-//! rates, since packets may take as long because their rates are low.
+//! It prefers silence: a busy network whose stations get their shares has no reason. Not detected: a crowded channel without
+//! reported rates, since low rates would have the same effect.
 
 mod facts;
 mod judge;

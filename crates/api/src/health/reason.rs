@@ -69,7 +69,7 @@ string_enum! {
 }
 
 impl Code {
-    /// How much it matters, unless a station starves for it.
+    /// Its level, unless it makes a station starve.
     pub const fn level(self) -> Level {
         match self {
             Self::NoFailOpen
@@ -83,12 +83,12 @@ impl Code {
         }
     }
 
-    /// Long waits for the WLAN may come from it.
+    /// Whether it explains long waits for the WLAN.
     pub(super) const fn explains_latency(self) -> bool {
         matches!(self, Self::HoldsTheAir | Self::SlowLink | Self::ChannelCrowded)
     }
 
-    /// It is about the medium, and so begins anew when the box takes or leaves the traffic.
+    /// Whether it is about the medium, and so is reset when the box takes or leaves the traffic.
     pub const fn is_about_wifi(self) -> bool {
         matches!(self, Self::Starving | Self::HoldsTheAir | Self::SlowLink | Self::WifiLatency | Self::ChannelCrowded)
     }
@@ -174,13 +174,13 @@ pub struct HealthStatus {
 }
 
 impl HealthStatus {
-    /// That of these reasons.
+    /// Status with these reasons, at the level of the worst one.
     pub fn of(reasons: Vec<Reason>) -> Self {
         let level = reasons.iter().map(|reason| reason.level).max().unwrap_or_default();
         Self { level, reasons }
     }
 
-    /// The first reason and how many others there are, in a line.
+    /// The first reason and the number of others, in one line.
     pub fn in_short(&self) -> String {
         let Some(first) = self.reasons.first() else { return "health: good".into() };
         let others = match self.reasons.len() - 1 {
@@ -196,7 +196,7 @@ impl HealthStatus {
 pub(super) struct Finding {
     pub(super) code: Code,
     pub(super) subject: Subject,
-    /// How far it is from its limit, which is at 1; `None`: this second does not show it.
+    /// Distance from the limit, which is at 1; `None`: this second does not show it.
     pub(super) degree: Option<f64>,
     pub(super) value: f64,
     pub(super) limit: f64,
@@ -205,6 +205,6 @@ pub(super) struct Finding {
     pub(super) remedy: String,
     pub(super) with: Vec<Subject>,
     pub(super) suffering: Vec<Subject>,
-    /// A station starves for it, which makes it bad.
+    /// It makes a station starve, and so is at the level "bad".
     pub(super) starves: bool,
 }

@@ -10,7 +10,7 @@ fn times(p95_ms: f64, packets: u64) -> Option<Times> {
     Some(Times { p50_ms: p95_ms / 3.0, p95_ms, packets })
 }
 
-/// A station of "hall" with this part of the air, at 20 Mb/s of goodput for all of it.
+/// A station of "hall" with this part of the airtime, and 20 Mb/s of goodput for all of it.
 fn station(name: &str, air: f64) -> Station {
     Station {
         mac: format!("02:{name}"),
@@ -61,7 +61,7 @@ fn line(stations: Vec<Station>) -> Line {
     }
 }
 
-/// Three stations share a busy medium equally beside one with a call and one that sleeps.
+/// Three stations share a busy medium equally, beside one with a call and one that sleeps.
 fn healthy() -> (Line, Facts) {
     let mut phone = station("phone", 0.01);
     (phone.held, phone.latency.in_box, phone.latency.wlan) = (1, times(5.0, 50), times(45.0, 50));
@@ -73,7 +73,7 @@ fn healthy() -> (Line, Facts) {
     (line(stations), Facts { is_insert_commanded: true, telemetry, ..Facts::default() })
 }
 
-/// Makes one thing wrong.
+/// Causes one fault.
 type Harm = fn(&mut Line, &mut Facts);
 
 fn totals(line: &mut Line) -> &mut Totals {
@@ -84,7 +84,7 @@ fn stations(line: &mut Line) -> &mut Vec<Station> {
     line.stations.as_mut().expect("there")
 }
 
-/// The first station gets a thirtieth of the air and waits; the second has what it lacks.
+/// The first station gets a thirtieth of the airtime and waits; the second one gets the rest of its share.
 fn starve(line: &mut Line, _: &mut Facts) {
     for (at, air) in [(0, 0.02), (1, 0.58)] {
         let stations = stations(line);
@@ -198,7 +198,7 @@ const HARMS: &[(Code, &str, Harm)] = &[
     }),
 ];
 
-/// A box that is harmed in some of the seconds.
+/// A box with a fault in some of the seconds.
 struct Course {
     health: Health,
     harm: Harm,
@@ -228,7 +228,7 @@ impl Course {
         (0..seconds).map(|_| self.observe(&line, &facts)).last().unwrap_or_default()
     }
 
-    /// Counters stay where the harm has brought them, which is seen for the 60 s of their window.
+    /// Counters keep the fault's counts, which are visible for the 60 s of their window.
     fn after_harm(&mut self) -> Vec<Reason> {
         let (mut line, mut facts) = healthy();
         (self.harm)(&mut line, &mut facts);
@@ -251,14 +251,14 @@ fn each_reason_is_raised_after_5_seconds_and_cleared_after_15() {
             assert_eq!(has(&reasons, code), second >= RAISED_AFTER, "{code} in second {second}: {reasons:?}");
             let Some(reason) = reasons.iter().find(|reason| reason.code == code) else { continue };
             assert_eq!(reason.since_s, 11.0, "{code}");
-            // A station starves, and from the next second on that makes it bad for who holds the air.
+            // A station starves, which makes the reason of the one that holds the air "bad" from the next second on.
             let level = if code == Code::HoldsTheAir && second > RAISED_AFTER { Level::Bad } else { code.level() };
             assert_eq!(reason.level, level, "{code} in second {second}");
-            // From then on the mean has no second without the harm.
+            // From then on the mean has no second without the fault.
             assert!(second < 10 || reason.sentence == sentence, "{}", reason.sentence);
             assert!(!reason.remedy.is_empty() && !reason.subject.name.is_empty(), "{reason:?}");
         }
-        // Where a change of mode ends it, reasons about the medium begin anew, and this is none.
+        // If a change of mode ends the fault, reasons about the medium are reset.
         for second in 1..=20 {
             let reasons = course.after_harm();
             assert_eq!(has(&reasons, code), second < CLEARED_AFTER, "{code}, {second} s after: {reasons:?}");
@@ -268,7 +268,7 @@ fn each_reason_is_raised_after_5_seconds_and_cleared_after_15() {
 
 #[test]
 fn every_code_is_tested() {
-    // The box raises neither.
+    // The box raises neither of these.
     let others = [Code::Other, Code::AlertFailing];
     for code in Code::ALL {
         assert_eq!(HARMS.iter().any(|(tested, ..)| tested == code), !others.contains(code), "{code}");
@@ -291,11 +291,11 @@ fn a_harm_has_few_reasons() {
 }
 
 #[test]
-fn what_lasts_4_seconds_is_no_reason() {
+fn a_fault_of_4_seconds_is_no_reason() {
     for &(code, _, harm) in HARMS {
         let (mut line, mut facts) = healthy();
         harm(&mut line, &mut facts);
-        // What was counted stays in sight for a minute.
+        // Counts stay visible for a minute.
         if facts.counters == Counters::default() {
             let mut course = Course::new(harm);
             for _ in 0..10 {
@@ -311,14 +311,14 @@ fn latency(p95_ms: f64, packets: u64) -> Line {
     line
 }
 
-/// Seconds that it is observed until the reason is raised, or cleared.
+/// Seconds until the reason is raised, or cleared.
 fn until(course: &mut Course, line: &Line, is_raised: bool) -> u32 {
     let facts = healthy().1;
     (1..=200).find(|_| has(&course.observe(line, &facts), Code::WifiLatency) == is_raised).unwrap_or(u32::MAX)
 }
 
 #[test]
-fn a_reason_that_comes_back_stays_for_a_minute() {
+fn a_reason_that_returns_stays_for_a_minute() {
     let mut course = Course::new(|_, _| ());
     assert_eq!(
         (until(&mut course, &latency(120.0, 900), true), until(&mut course, &latency(40.0, 900), false)),
@@ -337,7 +337,7 @@ fn a_reason_that_comes_back_stays_for_a_minute() {
 }
 
 #[test]
-fn about_the_limit_nothing_changes() {
+fn near_the_limit_nothing_changes() {
     let mut course = Course::new(|_, _| ());
     assert_eq!(until(&mut course, &latency(95.0, 900), true), u32::MAX, "below the limit");
     until(&mut course, &latency(120.0, 900), true);
@@ -346,7 +346,7 @@ fn about_the_limit_nothing_changes() {
 }
 
 #[test]
-fn seconds_that_show_nothing_raise_nothing_and_clear_in_the_end() {
+fn seconds_without_information_raise_nothing_and_finally_clear() {
     let mut course = Course::new(|_, _| ());
     assert_eq!(until(&mut course, &latency(500.0, 3), true), u32::MAX, "3 packets");
     for _ in 0..4 {
@@ -359,7 +359,7 @@ fn seconds_that_show_nothing_raise_nothing_and_clear_in_the_end() {
 }
 
 #[test]
-fn a_change_of_mode_begins_anew_with_the_medium() {
+fn a_change_of_mode_resets_reasons_about_the_medium() {
     let mut course = Course::new(|_, _| ());
     let mut bad = latency(500.0, 900);
     totals(&mut bad).fail_open = false;
@@ -375,11 +375,11 @@ fn a_change_of_mode_begins_anew_with_the_medium() {
 }
 
 #[test]
-fn an_observing_box_finds_who_starves_by_goodput_and_advises_to_insert() {
+fn an_observing_box_finds_starving_stations_by_goodput_and_advises_to_insert() {
     let mut course = Course::new(|line, facts| {
         starve(line, facts);
         totals(line).mode = Mode::Observing;
-        // Assumed rates charge each the same.
+        // With assumed rates each is charged the same.
         let stations = stations(line);
         for at in [0, 1] {
             stations[at].air_down = Value::new(0.3, Origin::Charged);
@@ -414,7 +414,7 @@ fn a_busy_network_with_equal_shares_is_silent() {
 }
 
 #[test]
-fn one_station_that_uses_the_air_alone_holds_nothing_back() {
+fn a_station_that_uses_the_air_alone_is_no_reason() {
     let mut course = Course::new(|_, _| ());
     let (mut line, facts) = healthy();
     *stations(&mut line) = vec![station("bulk", 0.95), station("idle", 0.005), station("mail", 0.01)];
@@ -449,7 +449,7 @@ fn a_slow_station_that_has_its_share_of_the_air_is_no_reason() {
 }
 
 #[test]
-fn who_holds_the_air_is_found_although_some_seconds_time_few_packets() {
+fn a_station_that_holds_the_air_is_found_though_some_seconds_time_few_packets() {
     let mut course = Course::new(|_, _| {});
     let held = |packets| {
         let mut line = latency(500.0, packets);
@@ -461,7 +461,7 @@ fn who_holds_the_air_is_found_although_some_seconds_time_few_packets() {
     let seconds = [900, 3, 900, 900, 3, 900, 900];
     let [.., last] = seconds.map(|packets| course.observe(&held(packets), &facts));
     assert_eq!(last.iter().map(|reason| reason.code).collect::<Vec<_>>(), [Code::HoldsTheAir, Code::WifiLatency]);
-    // Few packets alone show nothing.
+    // Few packets alone are no reason.
     let mut course = Course::new(|_, _| {});
     assert!((0..30).all(|_| course.observe(&held(3), &facts).is_empty()));
 }
@@ -498,14 +498,14 @@ fn an_internet_queue_is_found_by_few_packets_of_each_second() {
     };
     assert!(raised([4, 4, 0, 4, 4, 4, 4, 4, 4, 4]), "seconds without one do not end it");
     assert!(!raised([1; 10]), "5 packets in 5 s");
-    // A far server without a queue.
+    // A distant server without a queue.
     let (mut far, facts) = healthy();
     totals(&mut far).latency.internet = times(900.0, 4);
     let mut health = Health::default();
     assert!((0..30).all(|_| health.observe(&far, &facts, &Limits::default()).is_empty()));
 }
 
-/// An observed room in which two stations hold the air, by turns a little more and a little less, and others wait.
+/// An observing box in a room in which two stations alternate in holding the air, and others wait.
 fn held_by_two(second: u64) -> Line {
     let more = if second.is_multiple_of(2) { 0.01 } else { -0.01 };
     let parts = [
@@ -528,7 +528,7 @@ fn held_by_two(second: u64) -> Line {
 }
 
 #[test]
-fn who_waits_and_all_who_hold_the_air_are_named_with_means() {
+fn waiting_stations_and_all_holders_of_the_air_are_named_with_means() {
     let mut health = Health::default();
     let facts = healthy().1;
     let reasons = (1..=40).map(|second| health.observe(&held_by_two(second), &facts, &Limits::default())).last();
@@ -542,7 +542,7 @@ fn who_waits_and_all_who_hold_the_air_are_named_with_means() {
 }
 
 #[test]
-fn of_many_that_starve_three_are_named() {
+fn three_of_many_starving_stations_are_named() {
     let mut course = Course::new(|line, _| {
         let mut all: Vec<_> = ["a", "b", "c", "d", "e"].map(|name| station(name, 0.01)).into();
         all.iter_mut().for_each(|station| station.latency.wlan = times(900.0, 30));

@@ -1,6 +1,6 @@
-//! Conditions of the medium, by contention domain: who starves, who holds the air, how long packets take.
+//! Conditions of the medium, by contention domain: starving stations, stations that hold the air, and latency.
 //!
-//! They need a manager that sees the traffic: while the box is bypassed there are none.
+//! They need a manager that sees the traffic: there are none while the box is bypassed.
 
 use super::limits::Limits;
 use super::means::{Mean, Means};
@@ -8,30 +8,31 @@ use super::reason::{Code, Finding, Subject, SubjectKind};
 use crate::Mode;
 use crate::watch::{Domain, Line, Source, Station, Times};
 
-/// Fewer packets of a station in a second say nothing about its wait.
+/// Minimum number of packets per second of a station to evaluate its wait.
 const TIMED_OF_STATION: u64 = 5;
-/// Fewer packets of a contention domain in a second are those of sleeping stations, which answer at their next beacon.
+/// Minimum number of packets per second of a contention domain: fewer may be those of sleeping stations, which answer at
+/// their next beacon.
 const TIMED_OF_DOMAIN: u64 = 20;
-/// Stands for degrees that have no bound.
+/// Replaces an infinite degree.
 const FAR: f64 = 1e3;
-/// Names in a sentence, where there are at least two more.
+/// Maximum number of names in a sentence, if at least two more are omitted.
 const NAMED: usize = 3;
-/// Stations that a reason lists: enough to mark the rows of a page.
+/// Maximum number of stations that a reason lists: enough to mark the rows of a page.
 const LISTED: usize = 32;
-/// A station holds the air with the one that has most if it has at least this part of that one's...
+/// A station holds the air with the largest one if it has at least this part of that one's airtime...
 const CLOSE: f64 = 0.6;
 /// ... and at least this many equal shares.
 const SEVERAL_SHARES: f64 = 1.5;
-/// What to do about an observing box.
+/// Remedy for an observing box.
 const INSERT: &str =
     "run evenair insert on the box: it then shares the air and holds the queues; evenair observe undoes it";
 
-/// What the findings of a second are made with.
+/// Context of the findings of a second.
 pub(super) struct Known<'a> {
     pub(super) limits: &'a Limits,
-    /// Means that the sentences state.
+    /// Means for the sentences.
     pub(super) means: &'a Means,
-    /// Whether a station has a reason of this code, by its MAC address.
+    /// Whether a station, by MAC address, has a reason of this code.
     pub(super) is_raised: &'a dyn Fn(Code, &str) -> bool,
 }
 
@@ -41,7 +42,7 @@ struct Scene<'a> {
     active: Vec<&'a Station>,
     /// Charged part of the second.
     air: f64,
-    /// Goodput of the active stations, the sum of their means.
+    /// Goodput of the active stations, sum of their means, in Mb/s.
     mean_mbps: f64,
     mode: Mode,
     limits: &'a Limits,
@@ -94,7 +95,7 @@ impl<'a> Scene<'a> {
         found
     }
 
-    /// An active station with packets that wait, which gets far less than an equal share of a busy medium.
+    /// An active station whose packets wait, and which gets far less than an equal share of a busy medium.
     fn starving(&self, station: &Station) -> Option<Finding> {
         if self.active.len() < 2 {
             return None;
@@ -105,7 +106,7 @@ impl<'a> Scene<'a> {
         let below = |part: f64, whole: f64| {
             if whole <= 0.0 { 0.0 } else { (self.limits.starving_share * whole / part).min(FAR) }
         };
-        // While observing, airtime by assumed rates is an estimate of what others do; goodput is not.
+        // While observing, charged airtime by assumed rates is only an estimate; goodput is measured.
         let observes = self.mode == Mode::Observing;
         let short = if observes { below(rate, mean) } else { below(air, equal) };
         let busy = self.air / self.limits.busy_air;
@@ -117,7 +118,7 @@ impl<'a> Scene<'a> {
         Some(Finding { degree, ..self.starving_in_words(station) })
     }
 
-    /// The words of one that starves, with means.
+    /// Sentence about a starving station, with means.
     fn starving_in_words(&self, station: &Station) -> Finding {
         let (name, place, Mean { air, mbps: rate, .. }) = (name_of(station), place(self.domain), self.mean(station));
         let mean = self.mean_mbps / self.active.len().max(1) as f64;
@@ -147,15 +148,15 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// How far beyond the limit the air is that a station takes, if it takes several times as much as each of the others, by weight;
-    /// below the limit as well while it is a reason, whose words are of now.
+    /// Airtime of a station relative to the limit, if it takes several times as much as each of the others, by weight; also below
+    /// the limit while it is a reason, whose sentence has present values.
     fn holds_the_air(&self, station: &Station) -> Option<f64> {
         let degree = (air_of(station) / self.limits.held_air).min(self.times(station) / self.limits.held_times);
         let is_one = degree > 1.0 || (self.known.is_raised)(Code::HoldsTheAir, &station.mac);
         (self.active.len() >= 3 && is_one).then_some(degree)
     }
 
-    /// The words of one that holds the air, with means: who starves or waits, and who holds the air with it.
+    /// Sentence about a station that holds the air, with means: starving and waiting stations, and other holders.
     fn holder_in_words(&self, station: &'a Station) -> Finding {
         let holders = self.holders(station);
         let (starving, waiting) = self.suffering(&holders);
@@ -212,7 +213,7 @@ impl<'a> Scene<'a> {
         holders
     }
 
-    /// Who starves, and who waits long and has less than an equal share; of each those with the least air first.
+    /// Starving stations, and those that wait long and have less than an equal share; each those with the least airtime first.
     fn suffering(&self, holders: &[&Station]) -> (Vec<&'a Station>, Vec<&'a Station>) {
         let is_other = |station: &&&Station| holders.iter().all(|holder| holder.mac != station.mac);
         let mut others: Vec<_> = self.active.iter().filter(is_other).copied().collect();
@@ -232,20 +233,20 @@ impl<'a> Scene<'a> {
         self.known.means.of_station(&station.mac)
     }
 
-    /// A station's equal share of the air by weight, in the mean.
+    /// A station's equal share of the airtime by weight, in the mean.
     fn equal(&self, station: &Station) -> f64 {
         self.known.means.of_domain(&self.domain.name).air * f64::from(station.weight) / self.weights().max(1.0)
     }
 
-    /// How many times the air that each of the others takes, by weight, a station takes.
+    /// Ratio of a station's airtime to that of each of the others, by weight.
     fn times(&self, station: &Station) -> f64 {
         let (air, weight) = (air_of(station), f64::from(station.weight));
         let mean = (self.air - air).max(0.0) / (self.weights() - weight).max(1.0) * weight;
         (air / mean.max(1e-6)).min(FAR)
     }
 
-    /// A station with a low reported PHY rate that takes much of a busy medium, or holds the air. Beside an inserted box
-    /// one that has its share slows no other down.
+    /// A station with a low reported PHY rate that takes much of a busy medium, or holds the air. Beside an inserted box,
+    /// one that has its share slows no other.
     fn slow_link(&self, station: &Station) -> Option<Finding> {
         let rate = reported_rate(station)?;
         let fastest = self.active.iter().filter_map(|other| reported_rate(other)).fold(0.0, f64::max);
@@ -253,7 +254,7 @@ impl<'a> Scene<'a> {
         let slow = self.limits.slow_rate * fastest / rate;
         let shares = self.mode == Mode::Inserted;
         let beyond_share = if shares { self.times(station) / self.limits.held_times } else { FAR };
-        // What holds the air slows others down, even where collisions or losses leave the charged part below that of a busy medium.
+        // A station that holds the air slows others, even if collisions or losses leave the charged part below that of a busy medium.
         let busy = (self.air / self.limits.busy_air).max(air / self.limits.held_air);
         let degree = slow.min(air / self.limits.slow_air).min(busy).min(beyond_share);
         let name = name_of(station);
@@ -340,8 +341,8 @@ fn reported_rate(station: &Station) -> Option<f64> {
     rate.value.filter(|mbps| rate.source == Source::Reported && *mbps > 0.0)
 }
 
-/// How long packets of a station take for the WLAN, in milliseconds: as timed, and, where packets are held, by Little's law; `None`:
-/// too few were timed to say.
+/// Latency of a station's packets over the WLAN in milliseconds: as timed, and, if packets are held, by Little's law; `None` if too
+/// few were timed.
 fn wait_ms(station: &Station) -> Option<f64> {
     let timed =
         |times: Option<Times>| times.filter(|times| times.packets >= TIMED_OF_STATION).map(|times| times.p95_ms);
@@ -358,12 +359,12 @@ pub(super) fn subject(station: &Station) -> Subject {
     Subject { kind: SubjectKind::Station, id: station.mac.clone(), name: name_of(station).into() }
 }
 
-/// A contention domain in a sentence.
+/// Phrase for a contention domain in a sentence.
 fn place(domain: &Domain) -> &str {
     if domain.name == "default" { "the WLAN" } else { &domain.name }
 }
 
-/// Names in a sentence, some of many.
+/// Names in a sentence, shortened if there are many.
 fn listed(stations: &[&Station]) -> String {
     let named = if stations.len() > NAMED + 1 { NAMED } else { stations.len() };
     let mut names: Vec<String> = stations[..named].iter().map(|station| name_of(station).to_owned()).collect();
@@ -374,7 +375,7 @@ fn listed(stations: &[&Station]) -> String {
     if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) }
 }
 
-/// What these stations do: one waits, several wait.
+/// The verb for these stations: one waits, several wait.
 fn verb(stations: &[&Station], plural: &str) -> String {
     if stations.len() == 1 { format!("{plural}s") } else { plural.into() }
 }

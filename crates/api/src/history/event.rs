@@ -1,4 +1,4 @@
-//! Events of the history: what happened, with its values; and the same in words.
+//! Events of the history with their values, and as text.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub enum Author {
 }
 
 impl Author {
-    /// The words that end a text.
+    /// The end of a text that names the author.
     fn words(&self) -> String {
         match self {
             Self::User { uid, name: Some(name) } => format!(" by {name} (uid {uid})"),
@@ -219,7 +219,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// What it is, in one word: its tag in JSON.
+    /// Its tag in JSON.
     pub fn name(&self) -> &str {
         match self {
             Self::Start { .. } => "start",
@@ -243,7 +243,7 @@ impl Event {
         }
     }
 
-    /// MAC address of the station that it is about.
+    /// MAC address of its station, if it is about one.
     pub fn station(&self) -> Option<&str> {
         match self {
             Self::Start { .. }
@@ -267,7 +267,7 @@ impl Event {
         }
     }
 
-    /// What it says beside its name and its station, in words.
+    /// Its text, without name and station.
     pub fn text(&self) -> String {
         match self {
             Self::Start { mode, last_command, clean } => start_text(*mode, *last_command, *clean),
@@ -319,7 +319,7 @@ fn with_author(word: &str, by: Option<&Author>) -> String {
     format!("{word}{}", by.map_or_else(String::new, Author::words))
 }
 
-/// How the box started.
+/// The text of a start of the box.
 fn start_text(mode: Mode, last_command: Option<ModeCommand>, clean: bool) -> String {
     let end = if clean { "after a stop or a reboot" } else { "after an unclean end: a crash, a kill or a power cut" };
     match last_command {
@@ -329,12 +329,12 @@ fn start_text(mode: Mode, last_command: Option<ModeCommand>, clean: bool) -> Str
     }
 }
 
-/// A rate, to a tenth of a megabit per second.
+/// A rate as text, to a tenth of a megabit per second.
 fn rate_text(rate_mbps: Option<f64>) -> String {
     rate_mbps.map_or_else(|| "a rate".into(), |mbps| format!("{} Mb/s", (mbps * 10.0).round() / 10.0))
 }
 
-/// What the guard against harm did.
+/// The text of a step of the guard against harm.
 fn guard_text(step: GuardStep, before_mbps: f64, held_mbps: f64) -> String {
     let carried = format!("{held_mbps:.1} Mb/s are carried while packets wait, {before_mbps:.1} before");
     match step {
@@ -360,7 +360,7 @@ mod tests {
         "02:00:00:00:00:01".into()
     }
 
-    /// Of each kind one, with its name and whether it is about a station.
+    /// An event of each kind, with its name and whether it is about a station.
     fn each() -> Vec<(Event, &'static str, bool)> {
         let (peer, codec, domain) = ("192.0.2.7", Codec::G711, "hall");
         let [peer, domain] = [peer, domain].map(str::to_owned);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn each_event_is_written_with_its_name_and_read_again() {
+    fn each_event_is_written_with_its_name_and_read_back() {
         for (event, name, is_of_a_station) in each() {
             assert_eq!((event.name(), event.station().is_some()), (name, is_of_a_station), "{event:?}");
             assert!(!event.text().is_empty() && !event.text().contains("02:00:00:00:00:01"), "{event:?}");

@@ -1,18 +1,18 @@
-//! What happened between two states of a box.
+//! Differences between two states of a box.
 
 use std::collections::BTreeMap;
 
 use super::{CallRecord, ClassSample, HopSample, Sample, StationSample};
 use crate::{CallStatus, ClassStatus, HopResult, StationStatus, Status};
 
-/// Stations of an interval that are kept one by one: those with the most medium time.
+/// Maximum number of stations of an interval that are stored: those with the most medium time.
 const MOST_STATIONS: usize = 256;
-/// The same for each second of a short interval, so that a flood of made-up addresses writes no more than 13 kB/s: a station takes
-/// 230 to 400 bytes.
+/// Maximum per second of a short interval, so that a flood of spoofed addresses writes at most 13 kB/s: a station takes 230 to 400
+/// bytes.
 const STATIONS_PER_SECOND: f64 = 32.0;
 
 impl Sample {
-    /// What happened between two states of a box.
+    /// The sample of the interval between two states of a box.
     pub fn between(before: &Status, now: &Status, at_s: f64) -> Self {
         let since = |value: fn(&Status) -> u64| value(now).saturating_sub(value(before));
         let mut stations = stations(before, now);
@@ -21,7 +21,7 @@ impl Sample {
         let (to_station_bytes, from_station_bytes) =
             (sum(|station| station.to_station_bytes), sum(|station| station.from_station_bytes));
         let seconds = (now.uptime_s - before.uptime_s).max(0.0);
-        // At least one second's: a sample may follow a reopened port at once.
+        // At least one second's: a sample may follow a reopened port immediately.
         let most = ((seconds.max(1.0) * STATIONS_PER_SECOND) as usize).min(MOST_STATIONS);
         stations.truncate(most);
         Self {
@@ -52,7 +52,7 @@ impl Sample {
 fn stations(before: &Status, now: &Status) -> Vec<StationSample> {
     let earlier: BTreeMap<_, _> = before.stations.iter().map(|station| (&station.mac, station)).collect();
     let sample = |station: &StationStatus| {
-        // One that was forgotten in between begins anew.
+        // A station that was forgotten meanwhile counts from zero.
         let before =
             earlier.get(&station.mac).copied().filter(|before| before.charged_airtime_s <= station.charged_airtime_s);
         let since = |value: fn(&StationStatus) -> u64| value(station).saturating_sub(before.map_or(0, value));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_what_happened_in_between() {
+    fn a_sample_is_the_difference_of_two_states() {
         let mut before = status();
         let mut now = before.clone();
         now.uptime_s += 60.0;

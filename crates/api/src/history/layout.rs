@@ -1,16 +1,16 @@
-//! Layout of the history files of a box: names, numbers and lengths, for those who write and those who read them.
+//! Layout of the history files of a box: names, numbers and sizes, for writers and readers.
 
 use std::path::{Path, PathBuf};
 
-/// Files of a series beside the one that is written.
+/// Number of older files of a series.
 pub const OLD_FILES: u64 = 3;
-/// Longest line, in bytes, its end included.
+/// Maximum length of a line in bytes, including its end.
 pub const LONGEST_LINE: u64 = 1 << 20;
 
-/// Files of one name: the one that is written, and older ones.
+/// A series of files: the current one, and older ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileSeries {
-    /// All records but those of `Stations`: three quarters of the limit.
+    /// All records except those of `Stations`: three quarters of the limit.
     History,
     /// Events about stations: a quarter of the limit.
     Stations,

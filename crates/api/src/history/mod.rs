@@ -1,4 +1,4 @@
-//! History records: one at each start of the box, one for each interval, one for each event. A file has one to a line, as JSON.
+//! History records: one for each start of the box, each interval and each event. A file has one per line, as JSON.
 
 mod event;
 mod interval;
@@ -106,7 +106,7 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Record {
-    /// Without the rates of stations whose source is unknown: older records have the default there.
+    /// Removes the rates of stations with an unknown rate source: in older records these are the default.
     #[must_use]
     pub fn without_default_rates(mut self) -> Self {
         if let Self::Sample(sample) = &mut self {
@@ -218,7 +218,7 @@ pub struct EventRecord {
 }
 
 impl Record {
-    /// When it was, in seconds since 1970, UTC.
+    /// Time of the record, in seconds since 1970, UTC.
     pub fn at_s(&self) -> f64 {
         match self {
             Self::Start { at_s, .. } => *at_s,
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_from_before_airtime_was_called_charged_are_read() {
+    fn records_with_the_former_names_of_charged_airtime_are_read() {
         let line = r#"{"mac":"02:00:00:00:00:01","rate_mbps":11.0,"airtime_s":4.0,"airtime_up_s":1.0}"#;
         let read: StationSample = serde_json::from_str(line).expect("a sample");
         assert_eq!((read.charged_airtime_s, read.charged_airtime_up_s, read.reported_rate()), (4.0, 1.0, Some(11.0)));
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn records_from_before_reasons_were_kept_are_read() {
+    fn records_without_reasons_are_read() {
         let line = r#"{"kind":"sample","at_s":1e9,"seconds":60.0,"packets":100,"dropped":3}"#;
         let Ok(Record::Sample(read)) = serde_json::from_str(line) else { panic!("a sample") };
         assert_eq!((read.carried, read.seconds), (None, 60.0));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn events_from_before_they_had_fields_are_read_and_stay_as_they_were() {
+    fn events_without_fields_are_read_and_stay_unchanged() {
         let line = r#"{"kind":"event","at_s":5.5,"name":"call-refused","station":"02:00:00:00:00:01","text":"with 192.0.2.9"}"#;
         let record: Record = serde_json::from_str(line).expect("a record");
         let Record::Event(EventRecord { event, .. }) = &record else { panic!("{record:?}") };
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_is_none_is_refused() {
+    fn an_invalid_event_is_refused() {
         for event in [r#""event":"explosion""#, r#""event":"mode","mode":"asleep""#, r#""text":"without a name""#] {
             let line = format!(r#"{{"kind":"event","at_s":5.5,{event}}}"#);
             assert!(serde_json::from_str::<Record>(&line).is_err(), "{line}");

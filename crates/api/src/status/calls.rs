@@ -58,7 +58,7 @@ pub struct SpeechStatus {
 }
 
 impl SpeechStatus {
-    /// In few words.
+    /// A short text.
     pub fn in_short(&self) -> String {
         let or_dash = |value: Option<f64>, unit: &str| value.map_or_else(|| "-".into(), |ms| format!("{ms:.1}{unit}"));
         format!(

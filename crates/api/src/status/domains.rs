@@ -59,7 +59,7 @@ pub struct GroupStatus {
 }
 
 impl GroupStatus {
-    /// It in a line.
+    /// A text of one line.
     pub fn in_short(&self) -> String {
         let (Some(group), Some(sender)) = (&self.group, &self.sender) else {
             return format!("groups: {} frames wait for their share of the medium", self.waiting);
@@ -91,7 +91,7 @@ pub struct PathStatus {
 }
 
 impl PathStatus {
-    /// It in a line.
+    /// A text of one line.
     pub fn in_short(&self) -> String {
         let unacknowledged = match self.unacknowledged {
             Some(part) if part >= 0.005 => format!(", {:.0} % of the airtime without completions", part * 100.0),
@@ -160,12 +160,12 @@ pub struct UplinkStatus {
 }
 
 impl GuardStatus {
-    /// It has bypassed the box.
+    /// Whether it has bypassed the box.
     pub fn has_bypassed(&self) -> bool {
         self.state == GuardState::Bypassed
     }
 
-    /// What an operator is to hear of it; nothing while it only watches.
+    /// A text for the operator; `None` while it only watches.
     pub fn in_short(&self) -> Option<String> {
         let before = self.before_mbps.map_or_else(String::new, |before| format!(", {before:.1} before"));
         let rates = format!("for {:.0} s: {:.1} Mb/s carried{before}", self.since_s, self.now_mbps);

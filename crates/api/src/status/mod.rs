@@ -107,7 +107,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// The name of a station's contention domain: that of its access point, or else the first one; empty where there is none.
+    /// Name of a station's contention domain: that of its access point, or else the first one; empty if there is none.
     pub fn domain_of(&self, station: &StationStatus) -> &str {
         let of_point = |point: &String| self.domains.iter().find(|domain| domain.access_points.contains(point));
         let domain = station.access_point.as_ref().and_then(of_point).or(self.domains.first());

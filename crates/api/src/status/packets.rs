@@ -1,4 +1,4 @@
-//! The account of packets.
+//! Packet counters and their balance.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,12 +60,12 @@ pub struct PacketStatus {
 }
 
 impl PacketStatus {
-    /// Lost by the box, for any reason.
+    /// Packets that the box lost, for any reason.
     pub fn lost(&self) -> u64 {
         self.losses.total()
     }
 
-    /// Dropped by the manager, for any reason.
+    /// Packets that the manager dropped, for any reason.
     pub fn dropped(&self) -> u64 {
         self.drops.total()
     }
@@ -75,7 +75,7 @@ impl PacketStatus {
         if self.received_bytes == 0 { 0.0 } else { self.unread_bytes as f64 / self.received_bytes as f64 }
     }
 
-    /// The account in one line.
+    /// The balance in one line.
     pub fn in_short(&self) -> String {
         let (dropped, lost) = (self.dropped(), self.lost());
         let agrees = if self.conserved { "the sum agrees" } else { "THE SUM DOES NOT AGREE" };

@@ -1,4 +1,4 @@
-//! How a box came to its mode: the last command, and how the process before ended.
+//! How a box came to its mode: the last command, and how the previous process ended.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ pub struct StartedOtherwise {
 }
 
 impl Status {
-    /// The start since which the box is not inserted, although the last command was to insert it; `None`: it is, or it was bypassed by
-    /// a command or by the guard.
+    /// The start since which the box is not inserted, although the last command was to insert it; `None` if it is inserted, or was
+    /// bypassed by a command or by the guard.
     pub fn not_inserted_since(&self) -> Option<StartedOtherwise> {
         let run = self.run.as_ref().filter(|run| run.last_command == Some(ModeCommand::Insert))?;
         run.started_otherwise.filter(|_| matches!(self.mode, Mode::Bypassed | Mode::Observing))

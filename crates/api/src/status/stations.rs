@@ -1,4 +1,4 @@
-//! Stations, flows, classes, and the telemetry reports that name them.
+//! Stations, flows, classes, and telemetry reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
     use crate::Status;
 
-    /// The value with a key named otherwise.
+    /// The value with a key renamed.
     fn renamed(mut value: Value, from: &str, to: &str) -> Value {
         let table = value.as_object_mut().expect("a table");
         let inner = table.remove(from).expect("there is such a key");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_older_box_calls_told_is_read() {
+    fn the_former_key_told_is_read() {
         let reported = StationReportStatus { class_mbps: Some(24.0), set_aside: true, ..Default::default() };
         let station = StationStatus { reported: Some(reported), ..Default::default() };
         let older = renamed(serde_json::to_value(&station).expect("serialises"), "reported", "told");

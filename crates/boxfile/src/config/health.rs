@@ -138,7 +138,7 @@ impl HealthSpec {
         })
     }
 
-    /// Those that are neither latencies nor parts.
+    /// Checks the limits that are neither latencies nor parts.
     fn counts(&self, usual: Limits, problems: &mut Problems) -> Option<Limits> {
         let held_times = self.held_times.get_optional(problems);
         let mut count = |written: &Option<Written<u32, PerMinute>>, usual: f64| {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_limit_is_named_with_what_would_be_right() {
+    fn every_invalid_limit_is_reported_with_the_allowed_values() {
         let error =
             with("[health]\nwifi_latency = \"0 ms\"\nbusy_air = \"110 %\"\ncall_rating = 94\nwifi_latncy = \"1 s\"\n")
                 .expect_err("four are wrong");

@@ -71,7 +71,7 @@ impl StationSpec {
     }
 }
 
-/// Names of stations. A wrong MAC address is left out here.
+/// Names of stations. Invalid MAC addresses are skipped here.
 pub(super) fn names(stations: &[StationSpec], problems: &mut Problems) -> BTreeMap<MacAddr, String> {
     let (mut names, mut lower) = (BTreeMap::new(), BTreeSet::new());
     for (spec, written) in stations.iter().filter_map(|spec| Some((spec, spec.name.as_ref()?))) {

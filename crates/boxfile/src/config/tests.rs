@@ -1,4 +1,4 @@
-//! What files of a box mean, and which are refused.
+//! Configuration files of a box: their meaning, and which are refused.
 
 use std::path::Path;
 
@@ -29,14 +29,14 @@ class = "gold"
 "#;
 
 #[test]
-fn the_packaged_configuration_is_one() {
+fn the_packaged_configuration_is_valid() {
     let file = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/box.toml"));
     let config = BoxConfig::load(file).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((config.bridge.as_deref(), config.inserted), (Some("br0"), false));
 }
 
 #[test]
-fn a_good_file_is_taken() {
+fn a_valid_file_is_accepted() {
     let config = BoxConfig::parse(GOOD, "box.toml").expect("good");
     assert_eq!((config.wlan.as_str(), config.bridge.as_deref(), config.inserted), ("eth1", Some("br0"), false));
     let [station] = &config.manager.stations[..] else { panic!("one station") };
@@ -46,7 +46,7 @@ fn a_good_file_is_taken() {
 }
 
 #[test]
-fn a_scenario_is_named_as_one() {
+fn a_scenario_is_refused_as_such() {
     let text = "version = 1\nname = \"x\"\nduration = \"10 s\"\n[radio]\nstandard = \"802.11g\"\n";
     let error = BoxConfig::parse(text, "x.toml").expect_err("no box").to_string();
     assert!(error.contains("this is a scenario: evenair sim run x.toml"), "{error}");
@@ -98,7 +98,7 @@ fn rates_may_be_modes_and_80211n_may_be_at_2_4_ghz() {
     assert_eq!(mode.as_deref(), Some("HT MCS 15, 40 MHz, 2 streams, GI 0.4 us"));
     assert_eq!((config.stations[0].rate, config.phy.band()), (config.default_rate, Band::Ghz2_4));
     assert_eq!(config.check(), Ok(()));
-    // The slot is that of 5 GHz, and SIFS that of 2.4 GHz, after which a frame of OFDM extends the signal.
+    // The slot is that of 5 GHz, and SIFS that of 2.4 GHz, after which a signal extension follows each OFDM frame.
     assert_eq!((config.phy.sifs().as_micros(), config.phy.slot().as_micros()), (10, 9));
     let config = read("standard = \"802.11ax\"", "86 Mb/s").expect("good");
     assert_eq!((config.default_rate.to_string().as_str(), config.phy.band()), ("86", Band::Ghz5));
@@ -129,7 +129,7 @@ fn access_points_may_be_of_several_standards() {
     assert_eq!(config.check(), Ok(()));
     let error = with("7 Mb/s", "").expect_err("no rate").to_string();
     assert!(error.contains("\"7 Mb/s\" is not a rate of 802.11b or 802.11a"), "{error}");
-    // A shard has the access points of some domains alone, and rates of their standards.
+    // A shard has only the access points of its domains, and rates of their standards.
     let own = config.with_access_points(|point| point.standard.is_none());
     assert_eq!((own.check(), own.stations[0].rate.bit_rate()), (Ok(()), BitRate::from_mbps(11)));
     let error = with("11 Mb/s", "standard = \"802.11x\"\n").expect_err("no standard").to_string();
@@ -152,7 +152,7 @@ fn access_points_may_aggregate() {
         assert_eq!((config.standards(), config.check()), ([standard].into(), Ok(())), "{standard}");
         assert_eq!(config.stations[0].rate, rate);
     }
-    // A station's rate may be that of a mode.
+    // A station's rate may be a mode.
     let text = GOOD.replace("802.11b", "802.11ax");
     let config = BoxConfig::parse(&text.replace("5.5 Mb/s", "86 Mb/s"), "box.toml").unwrap().manager;
     assert_eq!(config.stations[0].rate.mode().map(|mode| mode.mcs()), Some(7));
@@ -173,10 +173,10 @@ fn a_file_written_by_a_program_reads_back() {
 }
 
 #[test]
-fn the_lan_is_what_its_interfaces_are_in() {
+fn the_lan_has_the_networks_of_its_interfaces() {
     let wan = "[manager.wan]\ndown = \"8 Mb/s\"\nup = \"1 Mb/s\"\n";
     let with = |text: &str| BoxConfig::parse(&format!("{text}{wan}"), "box.toml");
-    // Loopback has an address everywhere; it represents a bridge here.
+    // Loopback has an address on every machine; it represents a bridge here.
     let config = with(&GOOD.replace("\"br0\"", "\"lo\"")).expect("good");
     let lan = config.manager.wan.expect("a link").lan;
     assert!(lan.contains(&"127.0.0.1/8".parse().expect("a network")), "{lan:?}");
@@ -186,7 +186,7 @@ fn the_lan_is_what_its_interfaces_are_in() {
 }
 
 #[test]
-fn packets_come_in_as_it_is_said() {
+fn packet_io_is_as_configured() {
     let with = |io: &str, more: &str| {
         BoxConfig::parse(&GOOD.replace("[control]", &format!("io = \"{io}\"\n[control]\n{more}")), "box.toml")
     };
@@ -208,7 +208,7 @@ fn packets_come_in_as_it_is_said() {
 }
 
 #[test]
-fn metrics_are_for_this_machine_alone() {
+fn metrics_are_served_on_loopback_only() {
     let with = |listen: &str| BoxConfig::parse(&format!("{GOOD}[metrics]\nlisten = \"{listen}\"\n"), "box.toml");
     let listen = |address: &str| with(address).expect("good").metrics.map(|metrics| metrics.listen);
     assert_eq!(listen("127.0.0.1:9469"), "127.0.0.1:9469".parse().ok());
@@ -220,7 +220,7 @@ fn metrics_are_for_this_machine_alone() {
 }
 
 #[test]
-fn stations_of_the_metrics_are_named_as_the_file_says() {
+fn station_labels_of_the_metrics_are_as_configured() {
     let with = |stations: &str| {
         BoxConfig::parse(&format!("{GOOD}[metrics]\nlisten = \"127.0.0.1:9469\"\n{stations}\n"), "box.toml")
     };
@@ -239,7 +239,7 @@ fn stations_of_the_metrics_are_named_as_the_file_says() {
 }
 
 #[test]
-fn history_is_kept_where_it_is_asked_for() {
+fn history_is_stored_only_if_configured() {
     let with = |keys: &str| BoxConfig::parse(&format!("{GOOD}[history]\n{keys}"), "box.toml");
     assert_eq!(BoxConfig::parse(GOOD, "box.toml").expect("good").history, None);
     let usual = with("").expect("good").history.expect("it is asked for");
@@ -283,7 +283,7 @@ fn a_gateway_is_beside_the_ports() {
 }
 
 #[test]
-fn what_a_scenario_tells_is_nothing_for_a_box() {
+fn keys_of_a_scenario_only_are_refused() {
     let text = GOOD.replace("[manager]", "[manager]\nknow_rates = false\nplaces_delay = \"2 s\"");
     let error = BoxConfig::parse(&text, "box.toml").expect_err("refused").to_string();
     for part in ["box.toml:11:1", "`know_rates` is a key of scenarios", "`places_delay` is a key of scenarios"] {
@@ -292,7 +292,7 @@ fn what_a_scenario_tells_is_nothing_for_a_box() {
 }
 
 #[test]
-fn the_mode_of_the_start_has_the_words_of_the_status() {
+fn the_initial_mode_has_the_words_of_the_status() {
     let with = |line: &str| BoxConfig::parse(&GOOD.replace("[control]", &format!("{line}\n[control]")), "box.toml");
     for (word, inserted, observing) in
         [("inserted", true, false), ("observing", false, true), ("bypassed", false, false)]

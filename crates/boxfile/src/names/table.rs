@@ -1,6 +1,6 @@
 //! A table of names in a CSV file: columns MAC address and name, with or without a header.
 //!
-//! All of it is right, or nothing is taken: every bad line is an error with its number and what would be right.
+//! A table is valid as a whole, or rejected: every bad line is an error with its number and the expected contents.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -12,15 +12,15 @@ use evenair_packet::MacAddr;
 use super::{LONGEST, NameError, check_name};
 use crate::small_file::read_text;
 
-/// Names in a table, and in a box, at most.
+/// Maximum number of names in a table, and in a box.
 pub const MOST_NAMES: usize = 65_536;
-/// Longest file, in bytes: [`MOST_NAMES`] lines of an address and a quoted name of 64 characters of four bytes each.
+/// Maximum size of a file, in bytes: [`MOST_NAMES`] lines of an address and a quoted name of 64 characters of four bytes each.
 const LONGEST_FILE: u64 = MOST_NAMES as u64 * 288;
-/// The header that is written, and that may stand above a table.
+/// The header of written tables, which is optional in a table.
 pub const HEADER: [&str; 2] = ["mac", "name"];
 const RIGHT_MAC: &str = "six pairs of hexadecimal digits such as 02:00:00:00:00:01";
 
-/// Why a table is not taken.
+/// Why a table is rejected.
 #[derive(Debug)]
 pub enum TableError {
     /// The file cannot be read.
@@ -29,14 +29,14 @@ pub enum TableError {
     Lines(PathBuf, Vec<BadLine>),
 }
 
-/// A line that is wrong.
+/// An invalid line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadLine {
     /// Its number, from 1 on.
     pub line: u64,
     /// What is wrong.
     pub what: String,
-    /// What would be right.
+    /// Expected contents.
     pub right: &'static str,
 }
 
@@ -60,7 +60,7 @@ impl std::error::Error for TableError {}
 /// Reads a table.
 ///
 /// # Errors
-/// It cannot be read, is no regular file of at most 18 MiB, or has bad lines.
+/// If it cannot be read, is no regular file of at most 18 MiB, or has bad lines.
 pub fn read_table(path: &Path) -> Result<Vec<(MacAddr, String)>, TableError> {
     let text = read_text(path, LONGEST_FILE).map_err(|error| TableError::Read(path.into(), error))?;
     parse_table(&text).map_err(|lines| TableError::Lines(path.into(), lines))
@@ -71,13 +71,13 @@ pub fn read_table(path: &Path) -> Result<Vec<(MacAddr, String)>, TableError> {
 /// # Errors
 /// Its bad lines.
 pub fn parse_table(text: &str) -> Result<Vec<(MacAddr, String)>, Vec<BadLine>> {
-    // Spreadsheets begin a file with a byte order mark.
+    // Spreadsheets put a byte order mark at the beginning of a file.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut table = Table::default();
     let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
     let (mut first, mut lines) = (true, Lines { text, at: 0, line: 1 });
     for record in reader.records() {
-        // The text is UTF-8, in memory, and its records may have any number of columns.
+        // Errors are impossible: the text is UTF-8, in memory, and its records may have any number of columns.
         let Ok(record) = record else { continue };
         let line = record.position().map_or(0, |position| lines.of(position.byte() as usize));
         let columns: Vec<_> = record.iter().map(str::trim).collect();
@@ -100,17 +100,17 @@ fn is_header(columns: &[&str]) -> bool {
     columns.first().is_some_and(|first| ["mac", "mac address", "mac-address"].contains(&&*first.to_lowercase()))
 }
 
-/// Numbers of lines, for increasing places in a text.
+/// Line numbers of increasing positions in a text.
 struct Lines<'a> {
     text: &'a str,
-    /// What has been counted, in bytes.
+    /// Position up to which lines are counted, in bytes.
     at: usize,
-    /// The line that begins or goes on there.
+    /// Number of the line at that position.
     line: u64,
 }
 
 impl Lines<'_> {
-    /// The line of the first text at or behind a place: positions of records may lie before blank lines.
+    /// The line of the first text at or behind a position: records may be preceded by blank lines.
     fn of(&mut self, byte: usize) -> u64 {
         let bytes = self.text.as_bytes();
         let byte = byte + bytes[byte..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
@@ -120,7 +120,7 @@ impl Lines<'_> {
     }
 }
 
-/// What was read so far.
+/// Names read so far.
 #[derive(Default)]
 struct Table {
     names: Vec<(MacAddr, String)>,
@@ -191,12 +191,12 @@ impl Table {
     }
 }
 
-/// The MAC address of one station, not of a group; `None`: the text is none.
+/// A unicast MAC address; `None` if the text is none.
 pub fn station_mac(text: &str) -> Option<MacAddr> {
     text.parse().ok().filter(|mac: &MacAddr| !mac.is_multicast())
 }
 
-/// The beginning of a text from a file, with control characters as escapes.
+/// The beginning of a text from a file, with control characters escaped.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     // Writing to a string does not fail.
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_line_is_named_with_what_would_be_right() {
+    fn every_bad_line_is_reported_with_the_expected_contents() {
         let text = "mac,name\r\n02:00:00:00:00:01,Anne\r\n\r\n02:00:00:00:00:01,Bo\r\n03:00:00:00:00:01,Cy\r\n02:00:00:00:00:02,anne\n\
                     02:00:00:00:00:03,\n02:00:00:00:00:04,a\u{1b}[2J\n02:00:00:00:00:05;x\n02:00:00:00:00:06,Di,staff\nx\u{1b},y\n";
         let bad = bad(text);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_classes_is_refused_once() {
+    fn a_column_of_classes_is_reported_once() {
         let bad = bad("mac,name,class\n02:00:00:00:00:01,Anne,staff\n02:00:00:00:00:02,Bo,staff\n");
         assert_eq!(bad.len(), 1);
         assert!(bad[0].contains("[[station]] class"), "{bad:?}");

@@ -1,34 +1,34 @@
-//! Which shard owns which contention domains.
+//! Division of contention domains among shards.
 //!
-//! The kernel assigns packets to shards by the outer VLAN tag, so a domain can be on another shard than the first only if the frames of
-//! its stations have VLANs of their own.
+//! The kernel assigns packets to shards by the outer VLAN tag, so a domain can be on another shard than the first only if its stations'
+//! frames have separate VLANs.
 
 use std::collections::BTreeSet;
 
 use evenair_manager::{AccessPoint, Config, Label, Level};
 use evenair_sys::fail_open::Steering;
 
-/// Who owns what.
+/// Domains of each shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     steering: Steering,
-    /// By shard: its domains, but for the default one, which is the first one's.
+    /// Domains by shard, without the default one, which belongs to the first shard.
     domains: Vec<BTreeSet<Label>>,
 }
 
-/// Domains that cannot be distinguished by the outer tag of their stations' frames.
+/// Domains that the outer tag of their stations' frames does not distinguish.
 struct Group {
     domains: BTreeSet<Label>,
     vlans: BTreeSet<u16>,
-    /// All their access points are identified by VLANs.
+    /// VLANs identify all their access points.
     by_vlan: bool,
 }
 
 impl Plan {
-    /// Divides what a manager is configured for among so many shards: each but the first gets at least one domain.
+    /// Divides the domains of a manager's configuration among this many shards: each except the first gets at least one.
     ///
     /// # Errors
-    /// Why it cannot be divided so, and what would be right.
+    /// Why it cannot be divided so, and what would be possible.
     pub fn new(shards: usize, config: &Config) -> Result<Self, (String, String)> {
         let mut plan = Self { steering: Steering::new(shards), domains: vec![BTreeSet::new(); shards] };
         let groups = groups(&config.access_points);
@@ -59,12 +59,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whose packets are whose.
+    /// Assignment of packets to shards.
     pub fn steering(&self) -> &Steering {
         &self.steering
     }
 
-    /// The shards.
+    /// Number of shards.
     pub fn shards(&self) -> usize {
         self.domains.len()
     }
@@ -88,13 +88,13 @@ fn is_default(point: &AccessPoint) -> bool {
     point.domain.as_bytes() == AccessPoint::DEFAULT_DOMAIN.as_bytes()
 }
 
-/// Whether stations, or their flows, are at the top of the tree before the link: then what is on two shards can be weighed.
+/// Whether stations, or their flows, are at the top of the tree: only then can weights apply across shards.
 fn is_shared_by_station(config: &Config) -> bool {
     let top = config.policy.levels.iter().find(|level| !matches!(level, Level::Direction { .. }));
     matches!(top, None | Some(Level::Station { .. } | Level::Host | Level::Flow))
 }
 
-/// The domains, in the order of the configuration; those that share an outer tag are together.
+/// The domains, in the order of the configuration; those that share an outer tag are in one group.
 fn groups(access_points: &[AccessPoint]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for point in access_points {
@@ -102,7 +102,7 @@ fn groups(access_points: &[AccessPoint]) -> Vec<Group> {
         let by_vlan = !vlans.is_empty() && !is_default(point);
         let mut all = Group { domains: [point.domain].into(), vlans, by_vlan };
         let mut place = groups.len();
-        // The joined domains become one, in the position of the first.
+        // The groups are merged at the position of the first one.
         for at in (0..groups.len()).rev() {
             let other = &groups[at];
             if !other.domains.is_disjoint(&all.domains) || !other.vlans.is_disjoint(&all.vlans) {
@@ -130,7 +130,7 @@ mod tests {
     use crate::shards::ShardCounts;
 
     #[test]
-    fn there_are_as_many_shards_as_the_hold_has_blocks_for() {
+    fn the_maximum_number_of_shards_is_that_of_the_fail_open_gate() {
         assert_eq!(ShardCounts::bounds().1, Bound::Included(MAX_SHARDS as u32));
     }
 
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn domains_with_vlans_of_their_own_are_divided_and_all_others_are_the_first_ones() {
+    fn domains_with_separate_vlans_are_divided_and_all_others_are_on_the_first_shard() {
         let points = vec![point("hall", "hall", &[]), point("a", "a", &[11, 12]), point("b", "b", &[13])];
         let config = config(points);
         let plan = Plan::new(3, &config).expect("two of their own");
@@ -160,7 +160,7 @@ mod tests {
             points.iter().map(|point| point.name.to_string()).collect::<Vec<_>>().join(" ")
         };
         assert_eq!((names(0), names(1), names(2)), ("hall".into(), "a".into(), "b".into()));
-        // With fewer shards than domains the first one takes its part as well.
+        // With fewer shards than domains the first one gets some, too.
         assert_eq!(shards_of(&Plan::new(2, &config).expect("fits"), &[11, 13]), [0, 1]);
         let one = Plan::new(1, &config).expect("always");
         assert_eq!((shards_of(&one, &[11, 13]), one.config_of(0, &config)), ([0, 0].into(), config.clone()));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_distinguished_stays_together() {
+    fn domains_that_tags_do_not_distinguish_stay_together() {
         let mixed = vec![point("a", "a", &[11]), point("b", "a", &[]), point("c", "c", &[13])];
         let plan = Plan::new(2, &config(mixed)).expect("c");
         assert_eq!(shards_of(&plan, &[11, 13]), [0, 1], "a domain with an access point known from telemetry alone");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_and_a_shared_link_do_not_go_together() {
+    fn classes_and_a_shared_link_cannot_be_divided() {
         let mut config = config(vec![point("a", "a", &[11])]);
         let (rate, aqm) = (evenair_units::BitRate::from_mbps(10), evenair_manager::WanConfig::AQM);
         let wan =

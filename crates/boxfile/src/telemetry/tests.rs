@@ -5,7 +5,7 @@ use crate::BoxConfig;
 
 const HEAD: &str = "[ports]\nwlan = \"a\"\nwire = \"b\"\n[radio]\nstandard = \"802.11g\"\n";
 
-/// Sources below the least configuration; `{}` in the text is a file with these secrets.
+/// Parses sources below a minimal configuration; `{}` in the text is replaced by a file with these secrets.
 fn parse(text: &str, secrets: &str) -> Result<Vec<SourceConfig>, String> {
     let file = tempfile::NamedTempFile::new().expect("a file");
     fs::write(&file, secrets).expect("written");
@@ -53,7 +53,7 @@ fn every_kind_is_read_and_opens() {
 }
 
 #[test]
-fn what_is_wrong_is_reported_with_what_would_be_right() {
+fn errors_are_reported_with_the_allowed_values() {
     let password = "password = \"p\"\n";
     for (text, secrets, parts) in [
         ("kind = \"smtp\"\n", "", &["\"smtp\" is not known", "\"snmp\""][..]),
@@ -110,7 +110,7 @@ fn what_is_wrong_is_reported_with_what_would_be_right() {
 }
 
 #[test]
-fn ports_are_added_where_there_is_none() {
+fn default_ports_are_added() {
     for (text, whole) in [
         ("ap", "ap:161"),
         ("ap:1161", "ap:1161"),

@@ -1,4 +1,4 @@
-//! The flows of a phase that the closed form knows, and what an access has of each.
+//! The flows of a phase in the closed form, and the packets per access of each.
 
 use evenair_units::{Bytes, Limit, Span};
 use evenair_wifi::{AccessCategory, AggregateLimits, AggregateSender, PhyRate, TcpShape};
@@ -11,15 +11,15 @@ pub(super) struct Flow {
     pub(super) app: usize,
     pub(super) station: usize,
     pub(super) rate: PhyRate,
-    /// An IP packet of DATA.
+    /// Size of an IP packet of DATA.
     pub(super) ip: Bytes,
-    /// Of it, what the application gets.
+    /// Application payload in it.
     pub(super) payload: Bytes,
-    /// Of TCP, what it puts on the air.
+    /// Packets of a TCP flow on the air.
     pub(super) tcp: Option<TcpShape>,
-    /// Datagrams that are sent in a second.
+    /// Offered datagrams per second.
     pub(super) offered: Option<f64>,
-    /// Packets in an access.
+    /// Packets per access.
     pub(super) aggregate: u16,
 }
 
@@ -87,7 +87,7 @@ impl Scenario {
         Ok(Flow { app: index, station: app.station, rate, ip, payload, tcp, offered, aggregate: 1 })
     }
 
-    /// How many packets an access has for a flow with a part of a buffer.
+    /// Packets per access of a flow with this part of a buffer.
     fn aggregate(&self, flow: &Flow, buffer: Limit, part: f64) -> u16 {
         let held = match buffer {
             Limit::Packets(packets) => f64::from(packets),
@@ -112,17 +112,17 @@ impl Scenario {
 }
 
 impl Flow {
-    /// Packets in a round, up to a factor.
+    /// Packets in a round, up to a common factor.
     pub(super) fn weight(&self, is_upload: bool, flows: &[Self]) -> f64 {
         if is_upload { f64::from(self.aggregate) / self.siblings(flows) } else { self.share_of_buffer() }
     }
 
-    /// Of a FIFO that all flows fill, up to a factor.
+    /// Share of a FIFO that all flows fill, up to a common factor.
     pub(super) fn share_of_buffer(&self) -> f64 {
         self.offered.unwrap_or(1.0)
     }
 
-    /// Flows of its station.
+    /// Number of flows of its station.
     pub(super) fn siblings(&self, flows: &[Self]) -> f64 {
         flows.iter().filter(|other| other.station == self.station).count() as f64
     }
@@ -131,7 +131,7 @@ impl Flow {
         flows.iter().find(|other| other.station == self.station).is_some_and(|first| first.app == self.app)
     }
 
-    /// Into how many parts time is divided where each station has the same.
+    /// Number of parts into which time is divided if each station has the same.
     pub(super) fn parts(&self, flows: &[Self]) -> f64 {
         flows.iter().filter(|flow| flow.is_first_of_station(flows)).count() as f64 * self.siblings(flows)
     }

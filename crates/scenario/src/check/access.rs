@@ -7,7 +7,7 @@ use evenair_wifi::{Phy, idle_sense};
 use crate::raw::{RadioRaw, ScenarioRaw};
 use crate::words::{AccessWord, AdaptationWord};
 
-/// The back-off of the access point and of the stations, and what Idle Sense aims at.
+/// Checks the back-off of the access point and of the stations, and the target of Idle Sense.
 pub(super) fn check(raw: &ScenarioRaw, phy: &Phy, problems: &mut Problems) -> ((BackOff, BackOff), IdleSenseConfig) {
     let (file, raw) = (raw, &raw.radio);
     let access = raw.access.get_or(AccessWord::Dcf, problems).unwrap_or(AccessWord::Dcf);
@@ -35,7 +35,7 @@ pub(super) fn check(raw: &ScenarioRaw, phy: &Phy, problems: &mut Problems) -> ((
     (back_off, config)
 }
 
-/// What Idle Sense cannot be with.
+/// Refuses combinations with Idle Sense.
 fn refuse(written: &Written<AccessWord>, file: &ScenarioRaw, problems: &mut Problems) {
     let raw: &RadioRaw = &file.radio;
     let may_hide = file.station.iter().any(|station| station.hidden_from.is_some() || station.position.is_some());

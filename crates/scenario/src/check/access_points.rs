@@ -15,9 +15,9 @@ use crate::AccessPoint;
 use crate::raw::{AccessPointRaw, ScenarioRaw, StationRaw};
 use crate::words::AccessWord;
 
-/// The most access points in a scenario.
+/// Maximum number of access points in a scenario.
 const MAX_ACCESS_POINTS: usize = 50;
-/// Length limit of the names of access points in reports.
+/// Maximum length of the names of access points in reports.
 const MAX_NAME: usize = 32;
 
 /// All access points, at least one.
@@ -91,7 +91,7 @@ impl Domain {
         self.channel == other.channel && self.area == other.area
     }
 
-    /// What results call it.
+    /// Name of the domain in results.
     fn name(&self) -> String {
         let Self { channel, area, .. } = self;
         if area.is_empty() { format!("channel-{channel}") } else { format!("channel-{channel}-{area}") }
@@ -104,7 +104,7 @@ fn channel(raw: &AccessPointRaw, standard: Option<Standard>, problems: &mut Prob
     raw.channel.get_if(problems, |&channel| !is_2ghz || channel <= 14, allowed).unwrap_or(1)
 }
 
-/// Radios that hear something of each other are on one channel.
+/// Reports an access point whose channel overlaps that of an existing domain without being the same.
 fn apart(raw: &AccessPointRaw, own: &Domain, domains: &[Domain], standard: Option<Standard>, problems: &mut Problems) {
     let least = if standard == Some(Standard::Dot11a) { 4 } else { 5 };
     for other in domains.iter().filter(|other| other.area == own.area) {
@@ -119,7 +119,7 @@ fn apart(raw: &AccessPointRaw, own: &Domain, domains: &[Domain], standard: Optio
     }
 }
 
-/// A second access point in a domain.
+/// Checks a second access point in a domain.
 fn share(raw: &ScenarioRaw, point: &AccessPointRaw, problems: &mut Problems) {
     let access = raw.radio.access.as_ref().and_then(|access| access.get(&mut Problems::default()));
     if access == Some(AccessWord::Asymmetric) {
@@ -129,7 +129,7 @@ fn share(raw: &ScenarioRaw, point: &AccessPointRaw, problems: &mut Problems) {
     }
 }
 
-/// The number of the access point that a station is at.
+/// Index of the access point of a station.
 pub(super) fn of_station(raw: &StationRaw, access_points: &[AccessPoint], problems: &mut Problems) -> usize {
     match &raw.access_point {
         Some(written) => find(written, access_points, problems).unwrap_or(0),
@@ -143,7 +143,7 @@ pub(super) fn of_station(raw: &StationRaw, access_points: &[AccessPoint], proble
     }
 }
 
-/// The number of the access point of this name.
+/// Index of the access point of this name.
 pub(super) fn find(written: &Written<String>, all: &[AccessPoint], problems: &mut Problems) -> Option<usize> {
     let named = written.get(problems)?;
     let found = all.iter().position(|point| point.name == named && point.channel.is_some());

@@ -14,13 +14,13 @@ use crate::raw::{BulkRaw, Common, PingRaw, ScenarioRaw, VoipRaw, WebRaw};
 use crate::traffic_words::Speech;
 use crate::{Action, App, AppKind, Event, IpVersion, Tool};
 
-/// The most applications in a scenario.
+/// Maximum number of applications in a scenario.
 const MAX_APPS: usize = 10_000;
 /// All applications, and their names.
 pub(super) struct Apps {
     /// In the order of the file, kind by kind.
     pub list: Vec<App>,
-    /// What is odd about files that they name, and does not keep a run from starting.
+    /// Oddities of files that applications name, which do not prevent a run.
     pub warnings: Vec<String>,
     names: BTreeSet<String>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// For a run of this length with these hosts and events.
+    /// A checker for a run of this length with these hosts and events.
     pub fn new(hosts: &'a Hosts, events: &'a [Event], duration: Span) -> Self {
         Self { apps: Apps { list: Vec::new(), warnings: Vec::new(), names: BTreeSet::new() }, hosts, events, duration }
     }
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
 }
 
 impl Apps {
-    /// The numbers of the applications of this name, or of the group of this name.
+    /// Indices of the applications of this name, or of the group of this name.
     pub fn named(&self, name: &str) -> Vec<u32> {
         let numbered = |app: &App| {
             let rest = app.name.strip_prefix(name);
@@ -167,7 +167,7 @@ impl Checker<'_> {
         self.apps.names.insert(name);
     }
 
-    /// Each direction of a call is an application; of two, the names say which.
+    /// Each direction of a call is an application; with two directions, names have a suffix.
     fn add_call(&mut self, raw: &VoipRaw, problems: &mut Problems) {
         let kind = traffic::voip(raw, problems);
         let directions = match raw.direction.get_or(Speech::Both, problems) {
@@ -184,7 +184,7 @@ impl Checker<'_> {
         self.apps.list[before..].iter_mut().for_each(|app| app.entry.clone_from(&entry));
     }
 
-    /// First start, step between starts, stop.
+    /// First start, interval between starts, stop.
     fn times(&self, raw: &Common<'_>, total: u32, problems: &mut Problems) -> Option<(Span, Span, Option<Span>)> {
         let duration = self.duration;
         let allowed = format!("before the run's end at {}", seconds(duration));
@@ -199,7 +199,7 @@ impl Checker<'_> {
             None => None,
         };
         let (start, stagger) = (start?, stagger?);
-        // Both are below a day, and there are at most thousands.
+        // Both are below a day, and there are at most some thousand.
         let last = start + stagger * u64::from(total.saturating_sub(1));
         let span = if raw.stop.is_some() { raw.stop.place() } else { raw.stagger.place() };
         if last >= stop.unwrap_or(duration) {
@@ -210,7 +210,7 @@ impl Checker<'_> {
         Some((start, stagger, stop))
     }
 
-    /// A station that joins later cannot run an application yet.
+    /// An application cannot run on a station that joins later.
     fn check_presence(&self, raw: &Common<'_>, station: usize, start: Span, problems: &mut Problems) {
         let first = self.events.iter().find(|event| match event.action {
             Action::Join(host) | Action::Leave(host) => host == station,
@@ -271,7 +271,7 @@ fn ping_kind(raw: &PingRaw, problems: &mut Problems) -> AppKind {
     AppKind::Ping { interval: interval.unwrap_or(default) }
 }
 
-/// An instant for people.
+/// An instant in an error message.
 pub(super) fn seconds(span: Span) -> String {
     format!("{} s", span.as_secs_f64())
 }

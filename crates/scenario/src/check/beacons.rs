@@ -6,14 +6,14 @@ use evenair_units::Span;
 
 use crate::raw::{ScenarioRaw, StationRaw};
 
-/// 100 time units of 1024 us (IEEE Std 802.11-2016, 3.1), as nearly all access points have it.
+/// 100 time units of 1024 us (IEEE Std 802.11-2016, 3.1), as in nearly all access points.
 const USUAL_INTERVAL: Span = Span::from_micros(102_400);
-/// That of hostapd.
+/// Default of hostapd.
 const USUAL_DTIM_PERIOD: u32 = 2;
-/// As long as the driver of Linux's Wi-Fi stack waits (`dynamic_ps_timeout` in net/mac80211/mlme.c).
+/// Default of Linux's Wi-Fi stack (`dynamic_ps_timeout` in net/mac80211/mlme.c).
 const USUAL_AWAKE: Span = Span::from_millis(100);
 
-/// The access points' beacons: where they are asked for, or stations sleep.
+/// The access points' beacons: if they are configured, or stations sleep.
 pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Beacons> {
     let radio = &raw.radio;
     let interval = radio.beacon_interval.get_or(USUAL_INTERVAL, problems);
@@ -30,7 +30,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<Beacon
     wanted.then_some(Beacons { interval: interval?, dtim_period: dtim_period? })
 }
 
-/// How a station saves power.
+/// Power save of a station.
 pub(super) fn power_save(raw: &StationRaw, problems: &mut Problems) -> Option<PowerSave> {
     let stays_awake = raw.stays_awake.get_or(USUAL_AWAKE, problems);
     if let Some(written) = raw.stays_awake.as_ref().filter(|_| raw.listen_interval.is_none()) {

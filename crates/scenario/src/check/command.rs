@@ -11,16 +11,16 @@ use super::{access_points, radio};
 use crate::raw::{EventRaw, ScenarioRaw};
 use crate::{Event, Scenario};
 
-/// What error messages call the text of a command.
+/// Name of a command's text in error messages.
 const FILE: &str = "command";
 
 impl Scenario {
-    /// The events, at `at`, that a command to a run of this scenario stands for. `text` has the keys of an `[[event]]` but for
-    /// `at`: `do = "rate"`, `stations = ["near"]`, `rate = "6 Mb/s"`, one a line. So many events of the scenario have happened; the others come
-    /// after these.
+    /// The events, at `at`, of a command to a run of this scenario. `text` has the keys of an `[[event]]` except `at`: `do = "rate"`,
+    /// `stations = ["near"]`, `rate = "6 Mb/s"`, one per line. `happened` is the number of the scenario's events that have happened; the
+    /// others follow these.
     ///
     /// # Errors
-    /// What would be wrong with the event in the scenario's file; of a scenario's events, those to come have to stay possible.
+    /// The errors of the event in the scenario's file; the remaining events of the scenario must stay possible.
     pub fn command(&self, at: Span, happened: usize, text: &str) -> Result<Vec<Event>, ConfigError> {
         let time = format!("{} ns", at.as_nanos());
         let (raw, document, mut problems) = reader::read::<EventRaw>(text, FILE, &[("at", &time)])?;
@@ -33,14 +33,14 @@ impl Scenario {
         Ok(events)
     }
 
-    /// Whether each station is there at the start.
+    /// Whether each station is present at the start.
     pub(super) fn present_at_start(&self) -> BTreeMap<usize, bool> {
         let stations = (0..self.hosts.len()).filter(|&host| self.hosts[host].place.is_station());
         stations.map(|host| (host, self.is_present(host, Span::ZERO))).collect()
     }
 }
 
-/// What the names in an event stand for.
+/// Resolves the names in an event.
 struct Site {
     access_points: Vec<crate::AccessPoint>,
     rates: Option<super::rates::Rates>,
@@ -48,7 +48,7 @@ struct Site {
 }
 
 impl Site {
-    /// That of a scenario, which is right, from its text.
+    /// The site of a valid scenario, from its text.
     fn of(scenario: &Scenario) -> Result<Self, ConfigError> {
         let source = &scenario.source;
         let settings: Vec<_> = source.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_what_the_same_event_is_in_a_file() {
+    fn a_command_equals_the_same_event_in_a_file() {
         for event in [
             "do = \"rate\"\nstations = [\"near\", \"far\"]\nrate = \"12 Mb/s\"",
             "do = \"leave\"\nstations = [\"far\"]",
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_comes_before_the_events_that_have_not_happened() {
+    fn a_command_precedes_the_remaining_events() {
         let (scenario, at) = (scenario(), Span::from_secs(4));
         let leave = "do = \"leave\"\nstations = [\"late\"]";
         let early = scenario.command(at, 0, leave).expect_err("it has not come").to_string();
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_command_fits_what_was_before_and_what_is_to_come() {
+    fn a_command_is_checked_against_earlier_and_later_events() {
         let second = Span::from_secs(1);
         let there = refusal(second, "do = \"join\"\nstations = [\"near\"]");
         assert!(there.contains("station \"near\" is there already"), "{there}");
         let absent = refusal(second, "do = \"leave\"\nstations = [\"late\"]");
         assert!(absent.contains("station \"late\" has left already"), "{absent}");
-        // It is inserted at 6 s.
+        // An event inserts the box at 6 s.
         assert!(refusal(second, "do = \"insert\"").contains("at 6 s the box is inserted already"));
         assert!(refusal(Span::from_secs(8), "do = \"insert\"").contains("inserted already"));
         assert!(refusal(second, "do = \"bypass\"").contains("bypassed already"));

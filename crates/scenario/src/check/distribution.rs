@@ -11,19 +11,19 @@ use evenair_workload::Distribution;
 use crate::raw::{SizeRaw, TimeRaw};
 use crate::traffic_words::Family;
 
-/// The largest file of values; an empirical distribution needs no more.
+/// Maximum size of a file of values; an empirical distribution needs no more.
 const MAX_FILE_BYTES: u64 = 10_000_000;
 
 /// The range of values, and their notation in errors.
 #[derive(Clone, Copy)]
 pub(super) struct Admitted<'a> {
-    /// Smallest and largest that are admitted, in bytes or nanoseconds.
+    /// Minimum and maximum, in bytes or nanoseconds.
     pub bounds: (f64, f64),
-    /// The same for people.
+    /// The range in error messages.
     pub words: &'a str,
 }
 
-/// A distribution as it was written, of either kind of quantity.
+/// A distribution as written, of either kind of quantity.
 pub(super) struct Draft<'a> {
     shape: Family,
     /// The position for errors of the whole distribution.
@@ -36,7 +36,7 @@ pub(super) struct Draft<'a> {
     values: Option<(Vec<f64>, Range<usize>)>,
     cdf: Option<(Vec<f64>, Range<usize>)>,
     file: Option<&'a Written<String>>,
-    /// Bytes or nanoseconds in the unit of files.
+    /// Bytes or nanoseconds per unit of files.
     file_unit: f64,
 }
 
@@ -46,7 +46,7 @@ struct Value {
     span: Range<usize>,
 }
 
-/// A kind of quantity that has distributions.
+/// A kind of quantity with distributions.
 trait Quantity: FromWritten {
     fn number(self) -> f64;
 }
@@ -159,10 +159,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Every value for itself, and that there is room between the smallest and the largest.
+    /// Checks every value, and that there is room between minimum and maximum.
     fn check_numbers(&self, admitted: Admitted<'_>, problems: &mut Problems) {
         let (low, high) = admitted.bounds;
-        // A constant and a mean must be what is admitted; other values may, too, start at nothing.
+        // A constant and a mean must be in the range; other values may also be zero.
         let mean = self.mean.iter().map(|value| (value, low));
         let bounds = [&self.min, &self.max].into_iter().flatten().map(|value| (value, 0.0));
         for (value, low) in mean.chain(bounds).chain(self.deviation.iter().map(|value| (value, 0.0))) {
@@ -267,8 +267,7 @@ impl Draft<'_> {
     }
 }
 
-/// Values, and their cumulative probabilities where the file has them. Empty lines and lines that begin with # say
-/// nothing.
+/// Values, and their cumulative probabilities if the file has them. Empty lines and lines that begin with # are ignored.
 fn read_file(
     folder: &Path,
     written: &Written<String>,

@@ -26,7 +26,7 @@ pub(super) fn check(raw: &RadioRaw, phy: &Phy, quirks: &Quirks, problems: &mut P
     let profile = raw.edca_parameters.get_or(EdcaProfileWord(usual), problems)?.0;
     let (of_stations, of_access_point) = phy.edca_of(profile);
     let stations = set(&raw.ac, &of_stations, 2, problems);
-    // Without parameters of its own, the access point has what is written for all.
+    // Without its own parameters, the access point has those for all nodes.
     let default = if of_stations == of_access_point { stations } else { set(&raw.ac, &of_access_point, 1, problems) };
     Some(Edca { stations, access_point: set(&raw.ap_ac, &default, 1, problems) })
 }

@@ -7,8 +7,8 @@ use evenair_reader::Problems;
 use super::hosts::Hosts;
 use crate::raw::StationRaw;
 
-/// Pairs of stations that do not hear each other, by their numbers, the lower one first. The relation is mutual, so it
-/// may be written at one of the two or at both.
+/// Pairs of stations that do not hear each other, by index, the lower one first. The relation is mutual, so it may be
+/// written at one of the two or at both.
 pub(super) fn check(raw: &[StationRaw], hosts: &Hosts, problems: &mut Problems) -> Vec<(usize, usize)> {
     let mut pairs = BTreeSet::new();
     for station in raw {

@@ -13,21 +13,21 @@ use crate::raw::{ScenarioRaw, ServerRaw, StationRaw};
 use crate::words::At;
 use crate::{AccessPoint, Host, Link, Place};
 
-/// The most stations in a scenario: as many as one access point may associate (IEEE Std 802.11-2016, 9.4.1.8: 2007), and a
-/// round number. The testbed has a limit of its own.
+/// Maximum number of stations in a scenario: about as many as one access point may associate (IEEE Std 802.11-2016,
+/// 9.4.1.8: 2007), rounded. The testbed has its own limit.
 const MAX_STATIONS: usize = 2000;
-/// The most servers in a scenario.
+/// Maximum number of servers in a scenario.
 const MAX_SERVERS: usize = 50;
 
-/// All hosts, and what each name means.
+/// All hosts, and the meaning of each name.
 pub(super) struct Hosts {
     /// In the order of the file.
     pub list: Vec<Host>,
-    /// A host's name: itself. A group's name: its members.
+    /// Hosts by name: a host's own, or the members of a group.
     names: BTreeMap<String, Vec<usize>>,
 }
 
-/// What a list of hosts may name.
+/// Kind of host that a list may name.
 #[derive(Clone, Copy)]
 enum Kind {
     Station,
@@ -118,7 +118,7 @@ impl Hosts {
         self.names.insert(name, (first..self.list.len()).collect());
     }
 
-    /// The stations that a list names, groups expanded, each once.
+    /// The stations that a list names, with groups expanded, each once.
     pub fn stations(&self, list: &List<String>, problems: &mut Problems) -> Vec<usize> {
         let mut stations = Vec::new();
         for (written, name) in list.items().iter().zip(list.get(problems).unwrap_or_default()) {
@@ -137,7 +137,7 @@ impl Hosts {
         stations
     }
 
-    /// All that have this name: a host, or the members of a group.
+    /// Hosts of this name: one host, or the members of a group.
     pub fn group(&self, name: &str) -> &[usize] {
         self.names.get(name).map_or(&[], Vec::as_slice)
     }
@@ -149,13 +149,13 @@ impl Hosts {
         found.first().copied()
     }
 
-    /// The index of the station of this name, without complaint.
+    /// Index of the station of this name; reports no error.
     pub fn station_named(&self, name: &str) -> Option<usize> {
         let members = self.names.get(name)?;
         members.iter().copied().find(|&member| self.list[member].name == name && self.list[member].place.is_station())
     }
 
-    /// With which count a group of stations would have a member of this name; `None` where there is no such group.
+    /// The count with which a group of stations would have a member of this name; `None` if there is no such group.
     pub fn missing_member(&self, name: &str) -> Option<String> {
         let group = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let number: usize = name[group.len()..].parse().ok()?;
@@ -187,7 +187,7 @@ impl Hosts {
     }
 }
 
-/// The place of a station, or of all in its group.
+/// The place of a station, or of all stations of its group.
 fn station_place(
     raw: &StationRaw,
     access_point: usize,
@@ -197,10 +197,10 @@ fn station_place(
 ) -> Place {
     let rate = match rates {
         Some(rates) => rates.of_station(raw, problems),
-        // The standard is wrong, so whether it has this rate cannot be said; the unit can.
+        // The standard is invalid, so whether it has this rate cannot be checked; the unit can.
         None => raw.rate.as_ref().and_then(|rate| rate.get(problems)).and(None),
     };
-    // A placeholder, so that the name is known to later checks.
+    // A placeholder, so that later checks know the name.
     let rate = rate.unwrap_or(Rates::stand_in());
     let weight = raw.weight.get_or(1, problems).unwrap_or(1);
     let class = raw.class.as_ref().and_then(|written| {
@@ -226,7 +226,7 @@ fn link(raw: &StationRaw, problems: &mut Problems) -> Link {
     }
 }
 
-/// With a place for one, all have one.
+/// Checks that all stations have positions if one has.
 fn check_places(raw: &ScenarioRaw, problems: &mut Problems) {
     if raw.radio.layout.is_some() {
         return;
@@ -241,7 +241,7 @@ fn check_places(raw: &ScenarioRaw, problems: &mut Problems) {
     }
 }
 
-/// The names of a group; without a count, its own.
+/// Names of the members of a group; without a count, its own name.
 pub(super) fn members(name: &str, count: Option<u32>) -> Vec<String> {
     match count {
         Some(count) => (1..=count).map(|i| format!("{name}{i}")).collect(),
@@ -249,7 +249,7 @@ pub(super) fn members(name: &str, count: Option<u32>) -> Vec<String> {
     }
 }
 
-/// A list for people: long ones are cut.
+/// A list for error messages: long ones are cut.
 pub(super) fn listing(names: &[&str]) -> String {
     const SHOWN: usize = 12;
     let more = if names.len() > SHOWN { ", ..." } else { "" };

@@ -37,15 +37,15 @@ use self::shortened::Length;
 use crate::raw::{LinkRaw, ScenarioRaw, WanRaw};
 use crate::{LinkSpec, Radio, Scenario, Source, WanSpec, sweep};
 
-/// The format's version that this program reads.
+/// Version of the format that this program reads.
 const VERSION: u32 = 1;
-/// A scenario's file is a few kilobytes; what is much larger is something else.
+/// Maximum size of a scenario's file, which normally has a few kilobytes.
 const MAX_FILE_BYTES: u64 = 1_000_000;
 
-/// The text of a scenario's file, unchecked.
+/// Reads the text of a scenario's file, unchecked.
 ///
 /// # Errors
-/// It cannot be read, or is too large for a scenario.
+/// If it cannot be read, or is too large for a scenario.
 pub fn text_of(path: &Path) -> Result<String, ConfigError> {
     let read_error = |source| ConfigError::Read { path: path.to_owned(), source };
     let size = fs::metadata(path).map_err(read_error)?.len();
@@ -59,12 +59,12 @@ impl Scenario {
     /// Reads a scenario file.
     ///
     /// # Errors
-    /// The file cannot be read, or is wrong: all that is wrong, with places.
+    /// If the file cannot be read or is invalid: all errors, with their positions.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         Self::load_with(path, &[])
     }
 
-    /// As [`Scenario::load`], after setting each `(key, value)` as if the file said so: `("seed", "7")`,
+    /// As [`Scenario::load`], after setting each `(key, value)` as if it were in the file: `("seed", "7")`,
     /// `("radio.ap_buffer", "50 packets")`, `("station.slow.rate", "1 Mb/s")`.
     ///
     /// # Errors
@@ -74,10 +74,10 @@ impl Scenario {
         Self::parse_with(&text_of(path)?, &path.to_string_lossy(), sets)
     }
 
-    /// Reads a scenario from text. `file` is what error messages call it.
+    /// Reads a scenario from text. `file` is its name in error messages.
     ///
     /// # Errors
-    /// All that is wrong, with places.
+    /// All errors, with their positions.
     pub fn parse(text: &str, file: &str) -> Result<Self, ConfigError> {
         Self::parse_with(text, file, &[])
     }
@@ -101,10 +101,10 @@ impl Scenario {
     }
 }
 
-/// The networks of a scenario's stations and LAN; beyond its Internet link are others.
+/// The networks of a scenario's stations and LAN; others are beyond its Internet link.
 const SITE_NETWORKS: [&str; 2] = ["10.234.0.0/16", "fdea:0:0:1::/64"];
 
-/// Files that the scenario names are beside it, in `folder`.
+/// Checks a scenario. Files that it names are in `folder`.
 fn scenario(raw: &ScenarioRaw, folder: &Path, length: Length, problems: &mut Problems) -> Scenario {
     raw.version.get_if(problems, |&version| version == VERSION, "1, the only version there is so far");
     let name = file_name(&raw.name, problems).unwrap_or_default();
@@ -167,13 +167,13 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, length: Length, problems: &mut Pro
     }
 }
 
-/// A line for headings.
+/// Checks the title, a line for headings.
 fn title(raw: &ScenarioRaw, name: &str, problems: &mut Problems) -> String {
     let is_line = |title: &String| title.chars().count() <= 200 && !title.contains(char::is_control);
     raw.title.get_or_if(name.to_owned(), problems, is_line, "one line of up to 200 characters").unwrap_or_default()
 }
 
-/// A name that can be part of a file's name.
+/// Checks a name that must be usable in file names.
 fn file_name(written: &Written<String>, problems: &mut Problems) -> Option<String> {
     let fits = |name: &String| {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');

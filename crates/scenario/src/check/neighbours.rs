@@ -12,7 +12,7 @@ use super::hosts::listing;
 use crate::raw::NeighbourRaw;
 use crate::{AccessPoint, Neighbour};
 
-/// The most in a scenario.
+/// Maximum number of other networks in a scenario.
 const MAX_NEIGHBOURS: usize = 50;
 
 pub(super) fn check(

@@ -7,13 +7,13 @@ use crate::ranges::{Batches, Delays};
 use crate::raw::{DelayRaw, OwnDelayRaw, OwnPathRaw, PathRaw};
 use crate::{DelaySpec, PathSpec};
 
-/// The path of each access point that says nothing else.
+/// The default path of access points.
 pub(super) fn of_all(raw: &PathRaw, problems: &mut Problems) -> PathSpec {
     let mut one_way = |raw: &DelayRaw| direction([&raw.delay, &raw.jitter], &raw.batch, DelaySpec::default(), problems);
     PathSpec { down: one_way(&raw.down), up: one_way(&raw.up) }
 }
 
-/// The path of one access point; what it does not say is as for `all`.
+/// The path of one access point, with `all` as default.
 pub(super) fn of_one(raw: &OwnPathRaw, all: PathSpec, problems: &mut Problems) -> PathSpec {
     let mut one_way = |raw: &OwnDelayRaw, all| direction([&raw.delay, &raw.jitter], &raw.batch, all, problems);
     PathSpec { down: one_way(&raw.down, all.down), up: one_way(&raw.up, all.up) }

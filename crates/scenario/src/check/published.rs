@@ -13,7 +13,7 @@ use crate::{Published, Quantity};
 const A_RATE: &str = "a rate such as \"4.8 Mb/s\"";
 const A_TIME: &str = "a time such as \"1.76 s\"";
 
-/// What a published value may name.
+/// Names that a published value may refer to.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
     pub hosts: &'a Hosts,
@@ -68,7 +68,7 @@ fn one_published(raw: &PublishedRaw, names: Names<'_>, problems: &mut Problems) 
     Some(Published { what, phase, value, unit: unit.to_owned(), note: note?, id, at })
 }
 
-/// The application or station that the value is of.
+/// The application or station of the value.
 fn of(raw: &PublishedRaw, is_app: bool, names: Names<'_>, problems: &mut Problems) -> Option<String> {
     let Some(of) = &raw.of else {
         problems.add(raw.what.span(), format!("{} needs a name", raw.what), "of = \"NAME\" beside it");
@@ -83,7 +83,7 @@ fn of(raw: &PublishedRaw, is_app: bool, names: Names<'_>, problems: &mut Problem
     of.get_if(problems, known, allowed)
 }
 
-/// A measure's name speaks of a phase, an application, a station that there is.
+/// Checks that the phase, application or station in a measure's name exists.
 fn check_names(raw: &PublishedRaw, name: &str, names: Names<'_>, problems: &mut Problems) -> Option<()> {
     let Names { hosts, apps, phases } = names;
     let mut parts = name.split('.');
@@ -104,7 +104,7 @@ fn check_names(raw: &PublishedRaw, name: &str, names: Names<'_>, problems: &mut 
     Some(())
 }
 
-/// The number in the unit that results have, and that unit: nothing for a finding, `None` where it is wrong.
+/// The number in the unit of results, and that unit: nothing for a finding, `None` if it is invalid.
 fn value(raw: &PublishedRaw, what: &What, problems: &mut Problems) -> Option<Option<(f64, &'static str)>> {
     let Some(written) = &raw.value else {
         if *what != What::Finding {

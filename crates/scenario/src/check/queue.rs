@@ -12,17 +12,17 @@ use super::apps::Apps;
 use super::hosts::Hosts;
 use crate::Place;
 
-/// Without aggregates, what ath9k keeps below Linux's intermediate queues: one on the air, and one that is ready.
+/// Packets in ath9k below Linux's intermediate queues, without aggregates: one on the air, and one ready.
 const BELOW_MAC80211: u32 = 2;
-/// With aggregates: as many as its limits of airtime let down, which this is far above.
+/// With aggregates: not a limit, since airtime limits apply below this.
 const BELOW_MAC80211_WITH_AGGREGATES: u32 = 8_192;
-/// Below other queues, and without limits of airtime: two aggregates of 802.11n and 802.11ac.
+/// Below other queues, and without airtime limits: two aggregates of 802.11n and 802.11ac.
 const BELOW_WITH_AGGREGATES: u32 = 128;
 
-/// What a queue stands in front of.
+/// The MAC below a queue.
 #[derive(Clone, Copy)]
 pub(super) struct Below {
-    /// What the queue holds.
+    /// Capacity of the queue.
     pub limit: Limit,
     /// The MAC aggregates.
     pub aggregates: bool,
@@ -64,7 +64,7 @@ pub(super) fn check(
     Some(QueueSpec { config, driver: driver?, by_station, class_of_app, default_class })
 }
 
-/// Weights that are not 1, by the number of the station.
+/// Weights other than 1, by index of the station.
 fn airtime_weights(
     raw: &[AirtimeWeightRaw],
     is_of_access_points: bool,
@@ -84,12 +84,12 @@ fn airtime_weights(
             }
         }
     }
-    // Queues know stations by their number among all stations.
+    // Queues know stations by their index among all stations.
     let all = hosts.list.iter().enumerate().filter(|(_, host)| matches!(host.place, Place::Station { .. }));
     (0..).zip(all).filter_map(|(number, (host, _))| Some((number, *weights.get(&host)?))).collect()
 }
 
-/// The leaf of each application: the first one all of whose conditions it meets, of those that have any.
+/// The leaf of each application: the first one with conditions that the application meets.
 fn class_of_app(raw: &[QueueClassRaw], tree: &Tree, hosts: &Hosts, apps: &Apps, problems: &mut Problems) -> Vec<u32> {
     let mut leaves = vec![None; apps.list.len()];
     for (number, class) in raw.iter().enumerate() {
@@ -116,7 +116,7 @@ fn class_of_app(raw: &[QueueClassRaw], tree: &Tree, hosts: &Hosts, apps: &Apps, 
     leaves.into_iter().map(|leaf| leaf.unwrap_or(tree.default as u32)).collect()
 }
 
-/// The direction of the data, in the words of the workload.
+/// The direction of the data, as a type of the workload.
 fn which_way(direction: evenair_manager::Direction) -> Direction {
     match direction {
         evenair_manager::Direction::Up => Direction::Up,

@@ -46,7 +46,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
         long_retry_limit: long?,
         after_collision: after_collision?.0,
         idle_before_ack: quirks.idle_before_ack,
-        // What a class of a queue may name is not known yet.
+        // The names in the queue's classes are resolved later.
         ap_queue: None,
         station_queue: None,
         ap_buffer,
@@ -65,7 +65,7 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
     Some((radio, rates))
 }
 
-/// The PHY as written and as checked, with the basic rates of the profile where the file has none.
+/// The PHY as written and as checked, with the profile's basic rates if the file has none.
 fn phy_of_profile(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> (PhySpec, Option<(Phy, Option<Bytes>)>) {
     let mut written = raw.phy_spec();
     let mut checked = written.check(problems);
@@ -77,13 +77,13 @@ fn phy_of_profile(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> (
     (written, checked)
 }
 
-/// Durations of 802.11n and later.
+/// Applies the profile's durations of 802.11n and later.
 fn of_standard(phy: Phy, quirks: &Quirks) -> Phy {
     let is_ns3 = quirks.profile == Profile::Ns3 && !phy.standard().formats().is_empty();
     if is_ns3 { phy.with_ns3_durations() } else { phy }
 }
 
-/// A placeholder for an invalid one, so that the other checks can continue.
+/// A placeholder for an invalid radio, so that the other checks can continue.
 pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
     let quirks = Profile::Standard.quirks();
     Radio {
@@ -114,7 +114,7 @@ pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
     }
 }
 
-/// Only frames of 802.11g need it, and those after RTS have it.
+/// Checks protection: only frames of 802.11g need it, and those after RTS have it.
 fn protection(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Option<Preamble> {
     let written = raw.protection.as_ref()?;
     if phy.standard() != Standard::Dot11g {
@@ -225,7 +225,7 @@ fn check_layout(raw: &LayoutRaw, problems: &mut Problems) -> Option<Layout> {
     })
 }
 
-/// Two coordinates.
+/// A position of two coordinates.
 pub(super) fn position(list: &List<Metres, Coordinates>, problems: &mut Problems) -> Option<Position> {
     let values = list.get(problems)?;
     let [Metres(x_mm), Metres(y_mm)] = values[..] else {

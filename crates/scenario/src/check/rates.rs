@@ -6,7 +6,7 @@ use evenair_wifi::{Format, GuardInterval, Phy, PhyMode, PhyRate, Standard, Width
 
 use crate::raw::{RadioRaw, StationRaw};
 
-/// The rates of a BSS: those of its standard, and with 802.11n and later the modes of its channel's width.
+/// The rates of a BSS: those of its standard, and with 802.11n and later the modes of its channel width.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
     phy: Phy,
@@ -14,11 +14,11 @@ pub(super) struct Rates {
     guard: GuardInterval,
 }
 
-/// Two notations of a mode's bit rate differ by less than this.
+/// Maximum difference in b/s between two notations of a mode's bit rate.
 const SAME: u64 = 60_000;
 
 impl Rates {
-    /// Those of a radio whose PHY is known.
+    /// The rates of a radio with this PHY.
     pub fn of(raw: &RadioRaw, phy: &Phy, problems: &mut Problems) -> Self {
         let aggregates = !phy.standard().formats().is_empty();
         for place in [raw.width.place(), raw.guard_interval.place()].into_iter().filter(|place| *place != (0..0)) {
@@ -42,7 +42,7 @@ impl Rates {
         Self { phy: phy.clone(), width: width.unwrap_or(Width::Mhz20), guard: guard.unwrap_or(GuardInterval::Ns800) }
     }
 
-    /// Of the channel.
+    /// Width of the channel.
     pub(super) fn width(&self) -> Width {
         self.width
     }
@@ -95,7 +95,7 @@ impl Rates {
         Some(rate)
     }
 
-    /// A mode on this channel; a station of an older standard has the widest channel and the guard interval that it knows.
+    /// A mode on this channel; a station of an older standard has the widest channel and the guard interval that it supports.
     fn mode(&self, format: Format, mcs: u32, streams: u32) -> Result<PhyMode, String> {
         let mut widths = format.widths().iter().copied().filter(|width| width.mhz() <= self.width.mhz());
         let width = widths.next_back().unwrap_or(Width::Mhz20);
@@ -104,7 +104,7 @@ impl Rates {
         PhyMode::new(format, small(mcs), small(streams), width, guard).map_err(|error| error.to_string())
     }
 
-    /// The rate of a bit rate: one without aggregation, or the mode of the newest format with the fewest streams.
+    /// The rate with this bit rate: one without aggregation, or the mode of the newest format with the fewest streams.
     pub fn find(&self, written: &Written<BitRate>, problems: &mut Problems) -> Option<PhyRate> {
         let standard = self.phy.standard();
         if standard.formats().is_empty() {
@@ -134,7 +134,7 @@ impl Rates {
         rates.find(|mode| mode.bit_rate().as_bps().abs_diff(rate.as_bps()) < SAME)
     }
 
-    /// A rate for what follows where the right one is not known.
+    /// A placeholder for an invalid rate.
     pub fn stand_in() -> PhyRate {
         Standard::Dot11b.rates()[0]
     }

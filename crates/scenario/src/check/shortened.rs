@@ -1,7 +1,7 @@
 //! A run that the command line makes shorter than its file (`--set duration="2 s"`).
 //!
-//! The file is checked with its own duration, so what is wrong in it stays an error. Then everything beyond the end of the run is left
-//! out, and named: phases, events, starts of applications, and published values of these.
+//! The file is checked with its own duration, so that its errors stay errors. Then everything beyond the end of the run is omitted,
+//! and named: phases, events, starts of applications, and their published values.
 
 use std::collections::BTreeSet;
 
@@ -12,43 +12,43 @@ use evenair_workload::Phase;
 use crate::raw::ScenarioRaw;
 use crate::{Action, Published, Quantity, Scenario, WarmUp};
 
-/// The longest run: a day.
+/// Maximum duration of a run: a day.
 const MAX_DURATION: Span = Span::from_secs(86_400);
 
-/// How long a run lasts.
+/// Durations of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Length {
-    /// The run itself.
+    /// Duration of the run itself.
     pub run: Span,
-    /// What the file is checked with: its own duration where the command line has set a shorter one.
+    /// Duration with which the file is checked: its own, if the command line has set a shorter one.
     pub checked: Span,
 }
 
 impl Length {
-    /// That of the file with this text.
+    /// The durations of the file with this text.
     pub fn of(raw: &ScenarioRaw, text: &str, problems: &mut Problems) -> Self {
         let run = raw.duration.get(problems).unwrap_or(MAX_DURATION);
-        // What the command line sets lies behind the text.
+        // Values set on the command line are behind the text.
         let is_set = raw.duration.span().start > text.len();
         let own = if is_set { own_duration(raw, text) } else { None };
         Self { run, checked: own.map_or(run, |own| own.max(run)) }
     }
 }
 
-/// The duration that the text itself states.
+/// The duration in the text itself.
 fn own_duration(raw: &ScenarioRaw, text: &str) -> Option<Span> {
     let table: toml::Table = text.parse().ok()?;
     let own: Written<Span, _> = raw.duration.with(table.get("duration")?.as_str()?);
     own.get_if(&mut Problems::default(), |&own| own <= MAX_DURATION, "")
 }
 
-/// Leaves out what lies beyond the end of the run.
+/// Omits everything beyond the end of the run.
 pub(super) fn cut(scenario: &mut Scenario, raw: &ScenarioRaw) {
     let end = scenario.duration;
     let is_beyond = |at: &Written<Span, _>| at.get(&mut Problems::default()).is_some_and(|at| at >= end);
     let events = (1..).zip(&raw.event).filter(|(_, event)| is_beyond(&event.at));
     let events: Vec<_> = events.map(|(number, _)| format!("event.{number}")).collect();
-    // A station whose first event is a join is absent until then: joins stay, though the run ends before.
+    // A station whose first event is a join is absent until then: joins stay, even beyond the end of the run.
     scenario.events.retain(|event| event.at < end || matches!(event.action, Action::Join(_)));
 
     let last = scenario.measure.phases.last().map(|phase| phase.name.clone());
@@ -73,7 +73,7 @@ pub(super) fn cut(scenario: &mut Scenario, raw: &ScenarioRaw) {
     scenario.left_out = named.map(|(kind, names)| format!("{kind}: {}", names.join(", "))).collect();
 }
 
-/// Cuts the phases; returns the names of those that are left out, and of those that end earlier.
+/// Cuts the phases; returns the names of those omitted, and of those that end earlier.
 fn cut_phases(scenario: &mut Scenario) -> (Vec<String>, Vec<String>) {
     let (interval, warm_up) = (scenario.measure.interval, scenario.measure.warm_up);
     let end = interval * (scenario.duration / interval);
@@ -97,8 +97,8 @@ fn cut_phases(scenario: &mut Scenario) -> (Vec<String>, Vec<String>) {
     (gone, shorter)
 }
 
-/// Makes the applications that start beyond the end end there too; returns their names. They stay in the list, whose numbers
-/// queues and groups use.
+/// Makes the applications that start beyond the end of the run end there, too; returns their names. They stay in the list,
+/// since queues and groups refer to them by index.
 fn silence(scenario: &mut Scenario) -> BTreeSet<String> {
     let end = scenario.duration;
     let mut silent = BTreeSet::new();
@@ -113,11 +113,11 @@ fn silence(scenario: &mut Scenario) -> BTreeSet<String> {
     silent
 }
 
-/// What published values cannot be of any more.
+/// Omitted names, of which published values must be omitted, too.
 struct Gone<'a> {
     phases: &'a [String],
     apps: &'a BTreeSet<String>,
-    /// The last phase, of which a value is that names none.
+    /// The last phase is omitted, to which values without a phase refer.
     last: bool,
 }
 

@@ -9,7 +9,7 @@ use crate::{FastRecovery, Stack, TcpSpec};
 /// Segments of Ethernet: packets of 1500 bytes without the headers of IPv4 and TCP.
 const USUAL_MSS: Bytes = Bytes(1460);
 
-/// What a file leaves open that is not the same in every stack.
+/// Defaults that depend on the stack.
 struct Defaults {
     congestion_control: &'static str,
     buffer: Bytes,
@@ -66,7 +66,7 @@ fn fast_recovery(raw: &TcpRaw, problems: &mut Problems) -> FastRecovery {
     raw.fast_recovery.get_or(FastRecovery::NewReno, problems).unwrap_or(FastRecovery::NewReno)
 }
 
-/// A name as kernels have them: TCP_CA_NAME_MAX is 16 with its end.
+/// A congestion control's name, limited as in kernels: TCP_CA_NAME_MAX is 16 with the terminator.
 pub(super) fn congestion_control(written: Option<&Written<String>>, problems: &mut Problems) -> Option<String> {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
     let fits = |name: &String| (1..=15).contains(&name.len()) && name.bytes().all(plain);

@@ -15,24 +15,23 @@ use crate::raw::{EventRaw, PhaseRaw, ScenarioRaw};
 use crate::words::Do;
 use crate::{AccessPoint, Action, App, Event, Host, Measure, Place, Scenario, WarmUp};
 
-/// Default time of a roam to another access point: as with fast transition or a cached key; a full authentication takes some
-/// hundred milliseconds.
+/// Default gap of a roam: as with fast transition or a cached key; a full authentication takes some hundred milliseconds.
 const ROAMING: Span = Span::from_millis(50);
-/// Time series are kept in memory: the most intervals of all applications and stations together, at less than a hundred
-/// bytes each.
+/// Maximum number of intervals of all applications and stations together: time series are kept in memory, at less than a
+/// hundred bytes per interval.
 const MAX_INTERVALS: u64 = 20_000_000;
 
 /// Checks the events of a run of this length, with these hosts and access points.
 pub(super) struct EventChecker<'a> {
     pub hosts: &'a Hosts,
     pub access_points: &'a [AccessPoint],
-    /// `None` if it is wrong.
+    /// `None` if the radio is invalid.
     pub rates: Option<&'a Rates>,
     pub duration: Span,
 }
 
 impl EventChecker<'_> {
-    /// The events in the order of their times.
+    /// Checks the events, and returns them in the order of their times.
     pub fn check(&self, raw: &[EventRaw], problems: &mut Problems) -> Vec<Event> {
         let mut events: Vec<_> = raw.iter().flat_map(|raw| self.check_one(raw, problems)).collect();
         events.sort_by_key(|(event, _)| event.at);
@@ -40,7 +39,7 @@ impl EventChecker<'_> {
         events.into_iter().map(|(event, _)| event).collect()
     }
 
-    /// The events of a command to a run of `scenario` of which so many events have happened.
+    /// Events of a command to a run of `scenario` of which `happened` events have happened.
     pub fn check_command(
         &self,
         raw: &EventRaw,
@@ -55,7 +54,7 @@ impl EventChecker<'_> {
         commanded.into_iter().map(|(event, _)| event).collect()
     }
 
-    /// What an event of the file does, station by station.
+    /// Expands an event of the file station by station.
     fn check_one(&self, raw: &EventRaw, problems: &mut Problems) -> Vec<PlacedEvent> {
         let Self { hosts, access_points, rates, duration } = *self;
         let allowed = format!("before the run's end at {}", seconds(duration));
@@ -67,10 +66,10 @@ impl EventChecker<'_> {
     }
 }
 
-/// An event, and where the text says what it does.
+/// An event, and its position in the text.
 type PlacedEvent = (Event, std::ops::Range<usize>);
 
-/// Where an event leads to that is a roam, and how long that takes.
+/// Access point and gap of a roam.
 fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) -> Option<(usize, Span)> {
     let what = raw.action.get(&mut Problems::default());
     if what != Some(Do::Roam) {
@@ -80,7 +79,7 @@ fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) 
     Some((access_points::find(raw.access_point.as_ref()?, access_points, problems)?, gap?))
 }
 
-/// `roam` is where the event leads to, where it is one.
+/// The actions of an event; `roam` is the destination of a roam.
 fn actions(
     raw: &EventRaw,
     hosts: &Hosts,
@@ -111,8 +110,8 @@ fn actions(
 }
 
 impl EventChecker<'_> {
-    /// Nothing is inserted twice, no station joins that is there or leaves that is not, or roams to where it is.
-    /// `present` is which stations are there at the start, where that does not follow from the events.
+    /// Checks that nothing is inserted twice, that stations that join are absent and those that leave present, and that
+    /// roams go elsewhere. `present` says which stations are present at the start, if the events do not imply it.
     fn check_order(&self, events: &[PlacedEvent], mut present: BTreeMap<usize, bool>, problems: &mut Problems) {
         let Self { hosts, access_points, .. } = *self;
         let mut inserted = false;
@@ -149,7 +148,7 @@ impl EventChecker<'_> {
     }
 }
 
-/// When a station joins whose first coming or going is that.
+/// When a station joins, if that is its first join or leave.
 fn first_move(events: &[PlacedEvent], station: usize) -> Option<Span> {
     let mut moves = events.iter().filter_map(|(event, _)| match event.action {
         Action::Join(host) if host == station => Some(Some(event.at)),
@@ -159,21 +158,21 @@ fn first_move(events: &[PlacedEvent], station: usize) -> Option<Span> {
     moves.next().flatten()
 }
 
-/// Where stations have roamed to.
+/// Destinations of roaming stations.
 #[derive(Default)]
 struct Roaming {
-    /// By host: the access point, and when it comes there.
+    /// Access point and time of arrival, by host.
     places: BTreeMap<usize, (usize, Span)>,
 }
 
 impl Roaming {
-    /// What is wrong where something else happens to a station while it roams.
+    /// The error if another event concerns a station while it roams.
     fn busy(&self, host: usize, at: Span, hosts: &Hosts) -> Option<String> {
         let &(_, until) = self.places.get(&host).filter(|&&(_, until)| until > at)?;
         Some(format!("station \"{}\" roams until {}", hosts.list[host].name, seconds(until)))
     }
 
-    /// A station roams; what is wrong where it goes nowhere.
+    /// Records a roam; returns the error if its destination is where the station is.
     fn go(&mut self, host: usize, to: (usize, Span), hosts: &Hosts, access_points: &[AccessPoint]) -> Option<String> {
         let Host { name, place, .. } = &hosts.list[host];
         let at_start = match place {
@@ -186,7 +185,7 @@ impl Roaming {
     }
 }
 
-/// What is measured when.
+/// Checks the intervals, phases and warm-up.
 pub(super) fn measure(
     raw: &ScenarioRaw,
     length: Length,
@@ -215,7 +214,7 @@ pub(super) fn measure(
     Measure { interval, phases, warm_up }
 }
 
-/// Leaves the warm-up out of phases where its length is given.
+/// Cuts the warm-up from phases if its length is given.
 fn warm_up(raw: &ScenarioRaw, interval: Span, phases: &mut [Phase], problems: &mut Problems) -> WarmUp {
     let nothing = WarmUp::Until(Span::ZERO);
     let Some(written) = &raw.measure.warm_up else { return nothing };

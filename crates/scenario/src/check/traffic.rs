@@ -19,14 +19,14 @@ use crate::{AppKind, IpVersion};
 /// UDP payload that fits an Ethernet frame: 1500 bytes less IPv6 (40) or IPv4 (20) and UDP (8) headers.
 const MAX_PAYLOAD_V4: u64 = 1472;
 const MAX_PAYLOAD_V6: u64 = 1452;
-/// An application sends a million datagrams a second at most: 10 Gb/s of full size are fewer, and what is more fills the
-/// memory in front of a medium that carries some thousands.
+/// Minimum gap: a million datagrams per second. 10 Gb/s of full size are fewer, and more would fill the memory in front of
+/// a medium that carries some thousands.
 const SHORTEST_GAP: Span = Span::from_micros(1);
-/// Sizes of a frame of video and the like.
+/// Range of sizes of video frames.
 const FRAMES: Admitted<'_> = Admitted { bounds: (1.0, 1e7), words: "1 byte to 10 MB" };
-/// Sizes of transfers.
+/// Range of sizes of transfers.
 const TRANSFERS: Admitted<'_> = Admitted { bounds: (1.0, 1e12), words: "1 byte to 1000 GB" };
-/// Lengths of bursts and silences.
+/// Range of lengths of bursts and silences.
 const PERIODS: Admitted<'_> = Admitted { bounds: (0.0, 86_400e9), words: "0 to 24 h" };
 
 pub(super) fn udp(raw: &UdpRaw, folder: &Path, problems: &mut Problems) -> AppKind {
@@ -40,7 +40,7 @@ pub(super) fn udp(raw: &UdpRaw, folder: &Path, problems: &mut Problems) -> AppKi
     AppKind::Udp(DatagramSpec { spacing, payload, bursts: bursts(raw, folder, problems) })
 }
 
-/// Whether datagrams go to a group.
+/// Whether datagrams go to a multicast group.
 pub(super) fn to_group(raw: &UdpRaw, scenario: &ScenarioRaw, problems: &mut Problems) -> bool {
     let Some(written) = &raw.group else { return false };
     if written.get(problems) != Some(true) {
@@ -111,7 +111,7 @@ fn spacing(raw: &UdpRaw, payload: Bytes, folder: &Path, problems: &mut Problems)
     }
 }
 
-/// Mean time from one datagram to the next.
+/// Mean gap between datagrams.
 fn gap(raw: &UdpRaw, payload: Bytes, problems: &mut Problems) -> Option<Span> {
     if let Some(rate) = &raw.rate {
         let written = rate;
@@ -177,7 +177,7 @@ pub(super) fn flows(raw: &FlowsRaw, folder: &Path, duration: Span, problems: &mu
     })
 }
 
-/// Mean time from one arrival to the next.
+/// Mean gap between arrivals.
 fn flow_gap(raw: &FlowsRaw, size: &Distribution, problems: &mut Problems) -> Option<Span> {
     let gaps = Span::from_micros(1)..=Span::from_secs(86_400);
     let is_gap = |gap: &Span| gaps.contains(gap);
@@ -209,7 +209,7 @@ pub(super) fn onoff(raw: &OnOffRaw, folder: &Path, problems: &mut Problems) -> A
     })
 }
 
-/// `warnings`: of a trace that ends within a packet.
+/// Checks a replayed trace; one that ends within a packet adds a warning.
 pub(super) fn replay(
     raw: &ReplayRaw,
     direction: Direction,
@@ -244,10 +244,10 @@ pub(super) fn replay(
     let last = packets.last().map_or(0, |packet| packet.at.as_nanos());
     let mean_gap = last / (packets.len() as u64).saturating_sub(1).max(1);
     let faster = |ns: u64| (ns as f64 / speed) as u64;
-    // Of one packet without end there would be endlessly many at once.
+    // A single packet would be repeated infinitely often at once.
     let period = faster(last + mean_gap).max(1_000_000);
     let cut = |packet: &TracedPacket| {
-        // What no Ethernet frame carries was put together by the capturing host: sent in as many as it needs.
+        // A packet larger than an Ethernet frame was merged by the capturing host: sent in as many datagrams as necessary.
         let (at, payload) = (faster(packet.at.as_nanos()), packet.ip_len.saturating_sub(headers));
         let most = most as u32;
         let pieces = payload.div_ceil(most).max(1);

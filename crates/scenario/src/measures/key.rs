@@ -1,13 +1,13 @@
-//! What a measure is of, and the full name that joins it: `phase.all.flow.up.ip_mbps` is the measure `ip_mbps` of the kind `flow`,
-//! of the flow `up`, in the phase `all`.
+//! The kind of object that a measure describes, and the full name: `phase.all.flow.up.ip_mbps` is the measure `ip_mbps` of the
+//! kind `flow`, for the flow `up`, in the phase `all`.
 //!
-//! Full names are older than kinds. [`BRANCHES`] says where in full names the measures of each kind are.
+//! Full names are older than kinds. [`BRANCHES`] maps parts of full names to kinds.
 
 use std::borrow::Cow;
 
 use super::{Declaration, measure_named};
 
-/// What a measure is of.
+/// Kind of object that a measure describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The whole network.
@@ -20,7 +20,7 @@ pub enum Kind {
     Flow,
     /// A sender on the medium: a station or the access point.
     Sender,
-    /// An access point; without a name, all that have none of their own, or all together.
+    /// An access point; without a name, the unnamed access point or all together.
     AccessPoint,
     /// A contention domain.
     Domain,
@@ -30,24 +30,24 @@ pub enum Kind {
     Rate,
     /// The uploads or the downloads.
     Direction,
-    /// Frames lost at a place for a reason; the name is both.
+    /// Frames lost at a site for a reason; the name has both.
     Loss,
-    /// A wired port or the box.
+    /// A wired port or the box, as a site of losses.
     Place,
     /// A direction of a call; without a name, all calls.
     Call,
     /// Web pages.
     Page,
-    /// Transfers of a direction and a class of sizes; the name is both.
+    /// Transfers of a direction and a size class; the name has both.
     Transfer,
     /// The echoes of an application.
     Echo,
-    /// An entry of the scenario, which may stand for several flows.
+    /// An entry of the scenario, which may have several flows.
     Application,
 }
 
 impl Kind {
-    /// All of them, in the order of their declaration.
+    /// All kinds, in the order of their declaration.
     pub const ALL: [Self; 17] = [
         Self::Run,
         Self::Medium,
@@ -94,14 +94,14 @@ impl Kind {
 
 /// Where the measures of a kind are in full names.
 struct Branch {
-    /// Behind `phase.PHASE.`, not behind `run.`.
+    /// Behind `phase.PHASE.`, else behind `run.`.
     in_phase: bool,
-    /// The words behind that; empty where there are none.
+    /// The words behind that prefix; may be empty.
     path: &'static str,
-    /// How many parts of the full name come then and are the name.
+    /// Number of parts behind the path that form the name.
     names: usize,
     kind: Kind,
-    /// What the measure begins with that is not behind the name in the full name.
+    /// Beginning of the measure that is in front of the name in the full name.
     prefix: &'static str,
 }
 
@@ -113,7 +113,7 @@ const fn run(path: &'static str, names: usize, kind: Kind, prefix: &'static str)
     Branch { in_phase: false, path, names, kind, prefix }
 }
 
-/// Of several that fit the first counts.
+/// The first matching branch counts.
 const BRANCHES: &[Branch] = &[
     phase("measured_airtime.station", 1, Kind::Station, "measured_airtime."),
     phase("charged_airtime.station", 1, Kind::Station, "charged_airtime."),
@@ -145,7 +145,7 @@ const BRANCHES: &[Branch] = &[
 ];
 
 impl Branch {
-    /// Name and measure of what is below this branch; `None` of what is not.
+    /// Splits the rest of a full name into name and measure; `None` if it is not of this branch.
     fn split<'a>(&self, rest: &'a str) -> Option<(Option<&'a str>, Cow<'a, str>)> {
         let below = if self.path.is_empty() { rest } else { rest.strip_prefix(self.path)?.strip_prefix('.')? };
         let (name, measure) = match self.names {
@@ -160,21 +160,21 @@ impl Branch {
     }
 }
 
-/// What identifies a measure of a run.
+/// Identifies a measure of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key<'a> {
-    /// The phase; absent where the measure is of the whole run.
+    /// The phase; absent if the measure is of the whole run.
     pub phase: Option<&'a str>,
-    /// What it is of.
+    /// Kind of object.
     pub kind: Kind,
-    /// Which one of the kind; absent where there is one, or of all together.
+    /// Name of the object; absent if there is only one, or for all together.
     pub name: Option<&'a str>,
     /// The measure, such as `ip_mbps` or `lost.retry_limit.frames`.
     pub measure: Cow<'a, str>,
 }
 
 impl<'a> Key<'a> {
-    /// The key of a full name, and what is declared of it; `None` where nothing is.
+    /// The key of a full name, and its declaration; `None` if there is none.
     pub fn parse(full_name: &'a str) -> Option<(Self, &'static Declaration)> {
         let declaration = measure_named(full_name)?;
         let (scope, rest) = full_name.split_once('.')?;
@@ -185,7 +185,7 @@ impl<'a> Key<'a> {
         Some((Self { phase, kind, name, measure }, declaration))
     }
 
-    /// The full name; of a key that no measure has, the name of a measure that there is not.
+    /// The full name; for an undeclared key, a name that no measure has.
     pub fn full_name(&self) -> String {
         let is_named = |branch: &&Branch| (branch.names > 0) == self.name.is_some();
         let is_it = |branch: &&Branch| branch.in_phase == self.phase.is_some() && branch.kind == self.kind;
@@ -238,9 +238,9 @@ mod tests {
         assert_eq!(Key::parse("phase.all.flow.up.nothing"), None);
     }
 
-    /// No two declarations have one key, and each pattern is made again from its key.
+    /// No two declarations have the same key, and each pattern is restored from its key.
     #[test]
-    fn every_declaration_has_a_key_of_its_own() {
+    fn every_declaration_has_a_unique_key() {
         let mut seen = HashSet::new();
         for declaration in measures() {
             let (key, found) = Key::parse(declaration.pattern).expect("a pattern is a name of itself");

@@ -17,14 +17,14 @@ use std::sync::LazyLock;
 
 pub use key::{Key, Kind};
 
-/// What is declared of a measure, once for all runs.
+/// Declaration of a measure, the same for all runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declaration {
     /// Its name, with `*` for each name of a phase, a flow, a station and so on.
     pub pattern: &'static str,
-    /// Its unit; empty where it has none.
+    /// Its unit; empty if it has none.
     pub unit: &'static str,
-    /// What it is, in words.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -32,12 +32,12 @@ const fn measure(pattern: &'static str, unit: &'static str, meaning: &'static st
     Declaration { pattern, unit, meaning }
 }
 
-/// What is declared of every measure of a run.
+/// Declarations of all measures of a run.
 pub fn measures() -> impl Iterator<Item = &'static Declaration> {
     [list::LIST, traffic::LIST, domains::LIST, airtime::LIST, ppdus::LIST].into_iter().flatten()
 }
 
-/// Where a name is looked for: the last part of its pattern, and the number of its parts.
+/// Lookup key of a name: the last part of its pattern, and the number of its parts.
 type Shape = (&'static str, usize);
 
 /// The declarations by shape: a sweep looks up tens of thousands of names.
@@ -51,7 +51,7 @@ fn shape(name: &str) -> (&str, usize) {
     (name.rsplit('.').next().unwrap_or(name), name.split('.').count())
 }
 
-/// What is declared of the measure with this full name.
+/// Declaration of the measure with this full name.
 pub fn measure_named(name: &str) -> Option<&'static Declaration> {
     SHAPES.get(&shape(name))?.iter().copied().find(|declaration| matches(declaration.pattern, name))
 }
@@ -86,7 +86,7 @@ mod tests {
     const DOCUMENT: &str = include_str!("../../../../docs/measures.md");
 
     #[test]
-    fn a_star_stands_for_one_name() {
+    fn a_star_matches_one_name() {
         assert!(matches("phase.*.flow.*.d", "phase.all.flow.up.d"));
         for other in ["phase.all.flow.d", "phase.all.flow.a.b.d", "phase.all.flow..d", "phase.all.flow.up.share"] {
             assert!(!matches("phase.*.flow.*.d", other), "{other}");
@@ -95,7 +95,7 @@ mod tests {
 
     /// The document has a row for each kind and no other.
     #[test]
-    fn the_document_lists_what_there_is() {
+    fn the_document_lists_every_measure() {
         let rows: Vec<_> = DOCUMENT
             .lines()
             .filter_map(|line| line.strip_prefix("| `"))

@@ -1,9 +1,9 @@
-//! Access points in a scenario: who is at which, who shares a medium, and what is refused.
+//! Access points in a scenario: associations, shared media, and refused configurations.
 
 use evenair_scenario::{Action, AirPlan, DelaySpec, Place, Scenario};
 use evenair_units::{Span, Streams};
 
-/// Access points `hall` and `yard`, and stations `a` at the one and `b` at the other.
+/// Access points `hall` and `yard`, and station `a` at the first and `b` at the second.
 const TWO: &str = r#"version = 1
 name = "two"
 duration = "10 s"
@@ -56,7 +56,7 @@ fn without_any_there_is_one_called_ap() {
 }
 
 #[test]
-fn those_on_one_channel_share_a_medium_unless_they_are_apart() {
+fn access_points_on_one_channel_share_a_medium_unless_in_different_areas() {
     let domains = |text: &str| -> Vec<usize> {
         parse(text).unwrap_or_else(|error| panic!("{error}")).access_points.iter().map(|point| point.domain).collect()
     };
@@ -79,7 +79,7 @@ fn those_on_one_channel_share_a_medium_unless_they_are_apart() {
 }
 
 #[test]
-fn stations_are_where_they_are_said_to_be_and_roam() {
+fn stations_are_at_their_access_point_and_roam() {
     let text = format!("{TWO}{}{}", roam("2 s", "a", "yard", ""), roam("4 s", "a", "hall", "gap = \"1 s\""));
     let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
     let Place::Station { access_point, .. } = scenario.hosts[1].place else { panic!("a station") };
@@ -94,7 +94,7 @@ fn stations_are_where_they_are_said_to_be_and_roam() {
 }
 
 #[test]
-fn what_cannot_be_is_reported_with_its_place() {
+fn impossible_access_points_are_reported_with_their_position() {
     let refused = |text: &str, words: &[&str]| {
         let error = parse(text).map(|_| ()).expect_err(text);
         assert!(words.iter().all(|word| error.contains(word)), "{words:?} in: {error}");
@@ -124,7 +124,7 @@ fn what_cannot_be_is_reported_with_its_place() {
 }
 
 #[test]
-fn a_station_roams_from_where_it_is() {
+fn a_roam_must_lead_to_another_access_point() {
     let refused = |more: &str, words: &str| {
         let error = parse(&format!("{TWO}{more}")).map(|_| ()).expect_err(more);
         assert!(error.contains(words), "{words:?} in: {error}");
@@ -146,7 +146,7 @@ fn a_station_roams_from_where_it_is() {
 }
 
 #[test]
-fn a_path_is_that_of_all_but_for_what_an_access_point_says_itself() {
+fn a_path_has_the_common_defaults_unless_overridden() {
     let delay = |delay, jitter, batch| {
         let ms = Span::from_millis;
         DelaySpec { delay: ms(delay), jitter: ms(jitter), batch: ms(batch) }
@@ -175,7 +175,7 @@ fn a_path_is_that_of_all_but_for_what_an_access_point_says_itself() {
 }
 
 #[test]
-fn a_path_that_cannot_be_is_refused() {
+fn an_impossible_path_is_refused() {
     let refused = |more: &str| parse(&format!("{TWO}{more}")).unwrap_err();
     let long = refused("[ap_path.up]\ndelay = \"11 s\"\n");
     assert!(

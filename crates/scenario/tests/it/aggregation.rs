@@ -51,7 +51,7 @@ fn a_network_of_these_standards_aggregates_and_has_edca() {
 }
 
 #[test]
-fn an_access_takes_frames_in_the_order_that_is_said() {
+fn an_access_takes_frames_in_the_configured_order() {
     for (word, order) in
         [("arrival", Order::Arrival), ("stations", Order::RoundRobin), ("neighbours", Order::Neighbours)]
     {
@@ -64,7 +64,7 @@ fn an_access_takes_frames_in_the_order_that_is_said() {
 }
 
 #[test]
-fn what_a_standard_does_not_have_is_refused_with_what_it_has() {
+fn features_that_a_standard_lacks_are_refused_with_those_it_has() {
     let ax = "standard = \"802.11ax\"";
     for (radio, keys, parts) in [
         (ax, "mcs = 12", &["station.a.mcs", "12"][..]),

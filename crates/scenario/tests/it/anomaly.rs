@@ -1,4 +1,4 @@
-//! The closed form of the performance anomaly against the published one, and against the formulas of mixtures of rates.
+//! The closed form of the performance anomaly compared with the published one, and with the formulas of mixtures of rates.
 
 use evenair_scenario::{Anomaly, Scenario, Sharing};
 use evenair_units::{BitRate, Bytes};
@@ -34,10 +34,10 @@ fn close(ours: f64, expected: f64, within: f64) {
     assert!((ours / expected - 1.0).abs() < within, "{ours} against {expected}");
 }
 
-/// Heusse et al., INFOCOM 2003, section III, of N = 2 hosts at 11 and 1 Mb/s with 1500 bytes: X = s / (T_f + T_s + P_c t_jam N), where
-/// T = t_ov + t_tr + t_cont, t_cont = SLOT (1 + P_c) / (2 N) CWmin / 2, P_c = 1 - (1 - 1 / CWmin)^(N - 1), and t_jam = T_s.
+/// Heusse et al., INFOCOM 2003, section III, for N = 2 hosts at 11 and 1 Mb/s with 1500 bytes: X = s / (T_f + T_s + P_c t_jam N),
+/// where T = t_ov + t_tr + t_cont, t_cont = SLOT (1 + P_c) / (2 N) CWmin / 2, P_c = 1 - (1 - 1 / CWmin)^(N - 1), and t_jam = T_s.
 #[test]
-fn uploads_at_11_and_1_mbps_get_what_the_published_closed_form_says() {
+fn uploads_at_11_and_1_mbps_match_the_published_closed_form() {
     let collision = 1.0 / 31.0;
     let contention = 20.0 * (1.0 + collision) / 4.0 * 31.0 / 2.0;
     // us: DIFS, preambles and header with 1536 bytes, SIFS, ACK at 2 and 1 Mb/s.
@@ -53,7 +53,7 @@ fn uploads_at_11_and_1_mbps_get_what_the_published_closed_form_says() {
     for app in &dcf.apps {
         close(app.goodput_mbps * 1_500.0 / 1_472.0, ip_mbps, 0.02);
     }
-    // The fast one gets about what it gets beside another fast one.
+    // With equal airtime the fast one gets about as much as beside another fast one.
     let both = closed_form(&scenario(radio, &(stations("rate = \"11 Mb/s\"", "rate = \"11 Mb/s\"") + UPLOADS)));
     close(airtime.apps[0].goodput_mbps, both[0].apps[0].goodput_mbps, 1e-9);
     close(both[0].total_goodput_mbps(), both[1].total_goodput_mbps(), 1e-9);
@@ -74,7 +74,7 @@ fn downloads_are_mixtures_of_capacities() {
     }
 }
 
-/// The same of aggregates, each as long as the format allows.
+/// The same for aggregates, each as long as the format allows.
 #[test]
 fn aggregates_are_mixtures_of_capacities_of_aggregates() {
     let radio = "standard = \"802.11ax\"\nap_buffer = \"1000 packets\"\nedca_parameters = \"hostapd\"";
@@ -98,7 +98,7 @@ fn aggregates_are_mixtures_of_capacities_of_aggregates() {
 }
 
 fn compare(found: &[Anomaly; 2], capacities: [BitRate; 2]) {
-    // Of 1500 bytes and half an ACK of 52 the application gets 1448.
+    // The application gets 1448 bytes of each 1500 and half an ACK of 52.
     let goodput = |ip: BitRate| ip.as_mbps_f64() * 1_448.0 / 1_526.0;
     let [packets, airtime] = found;
     assert_eq!(packets.sharing, Sharing::EqualPackets);
@@ -109,7 +109,7 @@ fn compare(found: &[Anomaly; 2], capacities: [BitRate; 2]) {
 }
 
 #[test]
-fn what_the_closed_form_leaves_out_is_refused_with_the_reason() {
+fn features_that_the_closed_form_omits_are_refused_with_the_reason() {
     let both = stations("rate = \"11 Mb/s\"", "rate = \"1 Mb/s\"");
     let slow_source = UPLOADS.replace("20 Mb/s", "0.5 Mb/s");
     let radio = "standard = \"802.11b\"";

@@ -1,4 +1,4 @@
-//! A default that the format documents can be written down, and then nothing is different.
+//! Writing a documented default into a file changes nothing.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use evenair_scenario::{Scenario, Source};
 
 use crate::keys::keys;
 
-/// A file in which every table has a place.
+/// A file in which every table can be added.
 const BASE: &str = r#"
 version = 1
 name = "x"
@@ -32,7 +32,7 @@ phase = [{ name = "all", from = "0 s", to = "60 s" }]
 sweep = [{ key = "seed", values = "1, 2" }]
 "#;
 
-/// What must be in the file beside it for a key to be of use; a default is right where it changes nothing in one of them.
+/// Settings with which a key has an effect; a default is right if it changes nothing in one of these contexts.
 const BESIDE: &[&[(&str, &str)]] = &[
     &[],
     &[("radio.standard", "\"802.11b\""), ("station.1.rate", "\"11 Mb/s\""), ("neighbour", "[]")],
@@ -78,7 +78,7 @@ const BESIDE: &[&[(&str, &str)]] = &[
     &[("manager.access_point", "[{ name = \"ap\" }]")],
 ];
 
-/// Disciplines of a queue, each in every place where there may be one.
+/// Disciplines of a queue, each in every place where a queue is possible.
 const QUEUES: &[&str] = &[
     "{ discipline = \"codel\" }",
     "{ discipline = \"drr\" }",
@@ -92,7 +92,7 @@ const QUEUES: &[&str] = &[
      class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
 ];
 
-/// A scenario without what stands in it only as it was written, and what was made of that.
+/// The checked scenario without its source text, and the manager's configuration.
 #[derive(Debug, PartialEq)]
 struct Meaning(Scenario, Option<Config>);
 
@@ -110,11 +110,11 @@ fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
     Ok(Meaning(scenario, config))
 }
 
-/// A file in which a default is tried.
+/// A context in which a default is tried.
 struct Place<'a> {
-    /// Keys that are set beside the default.
+    /// Keys set in addition to the default.
     beside: &'a [(&'a str, &'a str)],
-    /// What the file means with these keys alone, or why it is refused.
+    /// Meaning of the file with these keys alone, or why it is refused.
     without: Result<Meaning, String>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Place<'a> {
         Self { beside, without: meaning(beside) }
     }
 
-    /// What a key set to a value changes here; `None`: nothing.
+    /// The change that a key set to a value causes here; `None`: no change.
     fn what_changes(&self, key: &str, value: &str) -> Option<String> {
         let without = match &self.without {
             Ok(meaning) => meaning,
@@ -151,7 +151,7 @@ fn every_documented_default_is_accepted_and_changes_nothing() {
     for key in keys(&evenair_scenario::schema()).into_iter().filter(|key| !key.is_table) {
         let Some((_, default)) = key.description.split_once("Default: ") else { continue };
         let default = default.trim_end_matches('.');
-        // What is said in words (the lowest basic rate) is no value.
+        // A default described in words (the lowest basic rate) is no value.
         if format!("v = {default}").parse::<toml::Table>().is_err() {
             continue;
         }
@@ -178,7 +178,7 @@ fn every_documented_default_is_accepted_and_changes_nothing() {
 }
 
 #[test]
-fn a_default_that_is_none_is_found() {
+fn a_wrong_default_is_detected() {
     let place = Place::new(&[]);
     assert!(place.what_changes("manager.controller.target", "\"4 ms\"").is_some());
     assert!(place.what_changes("tcp.window", "\"9 packets\"").is_some());

@@ -1,4 +1,4 @@
-//! The scenario files that come with the project: they load, and say what they are meant to say.
+//! The project's scenario files load, and contain what they should.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ fn load(file: &str) -> Scenario {
 }
 
 #[test]
-fn every_file_loads_and_is_named_as_its_scenario() {
+fn every_file_loads_and_has_the_name_of_its_scenario() {
     let files = toml_files(&scenarios());
     assert!(files.len() >= 7);
     for file in files {
@@ -65,8 +65,8 @@ fn five_up_and_five_down() {
     assert_eq!((scenario.events[0].at, &scenario.events[0].action), (Span::from_secs(20), &Action::Insert));
 }
 
-/// Shares that follow `C(11) : C(5.5) : C(2)` make C* the mean of the three; published as 3.26 Mb/s, which our C_i
-/// meet within their 3.5 %.
+/// Shares proportional to `C(11) : C(5.5) : C(2)` make C* the mean of the three; published as 3.26 Mb/s, which our C_i meet
+/// within their 3.5 %.
 #[test]
 fn capacity_of_the_published_mixtures() {
     for (file, phase, published) in
@@ -78,9 +78,9 @@ fn capacity_of_the_published_mixtures() {
     }
 }
 
-/// The formula's gaps and mean back-off are those of DCF: set beside another access method it would mislead.
+/// The formula's gaps and mean back-off are those of DCF: for another access method it would be misleading.
 #[test]
-fn no_capacity_but_that_of_dcf() {
+fn there_is_a_capacity_only_with_dcf() {
     let file = scenarios().join("adwiser/a11-equal-up-and-down.toml");
     let capacity = |key, value| {
         let scenario = Scenario::load_with(&file, &[(key, value)]).unwrap();
@@ -93,7 +93,7 @@ fn no_capacity_but_that_of_dcf() {
     }
 }
 
-/// What is published was so with directions above stations, which is not the default: no figure is to change with that.
+/// The published experiments had directions above stations, which is not the default: their files must set it.
 #[test]
 fn published_experiments_name_their_tree() {
     for folder in ["adwiser", "las-ack", "uplink-rate-control", "inter-layer", "whtb"] {
@@ -110,7 +110,7 @@ fn published_experiments_name_their_tree() {
 }
 
 #[test]
-fn the_buffer_sweep_is_a_matter_of_one_setting() {
+fn the_buffer_sweep_needs_one_setting() {
     let file = scenarios().join("adwiser/a02-uploads-starve-downloads.toml");
     let scenario = Scenario::load_with(&file, &[("radio.ap_buffer", "350 packets"), ("seed", "7")]).unwrap();
     assert_eq!(scenario.radio.ap_buffer, Limit::Packets(350));

@@ -1,8 +1,8 @@
-//! Who is written as hidden from whom.
+//! Stations hidden from each other by the file.
 
 use evenair_scenario::{AirPlan, Scenario};
 
-/// Stations `a1`, `a2`, `a3` (0 to 2), `b1`, `b2` (3 and 4) and `c` (5); each may have a line of its own.
+/// Stations `a1`, `a2`, `a3` (0 to 2), `b1`, `b2` (3 and 4) and `c` (5), each with an additional line.
 fn scenario(a: &str, b: &str, c: &str) -> Result<Scenario, String> {
     let text = format!(
         "version = 1\nname = \"hidden\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11b\"\n\
@@ -39,7 +39,7 @@ fn members_of_a_group_can_be_hidden_from_each_other() {
 }
 
 #[test]
-fn nonsense_is_reported_with_its_place() {
+fn invalid_names_are_reported_with_their_position() {
     let error_of = |c: &str| scenario("", "", c).unwrap_err();
     let error = error_of("hidden_from = [\"c\"]");
     assert!(

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// A key of the schema.
 pub struct Key {
-    /// The table it is in, as a path to the first entry of each list, such as `station.1`; empty at the top.
+    /// The table of the key, as a path to the first entry of each list, such as `station.1`; empty at the top.
     pub table: String,
     pub name: String,
     pub description: String,
@@ -12,7 +12,7 @@ pub struct Key {
     pub is_table: bool,
 }
 
-/// All of them.
+/// All keys of a schema.
 pub fn keys(schema: &Value) -> Vec<Key> {
     let target = |property: &Value| {
         let property = property.get("items").unwrap_or(property);

@@ -1,4 +1,4 @@
-//! Scenario files: what is read, what is refused, and what the documents say of it.
+//! Scenario files: reading, errors, and documentation.
 
 mod access_points;
 mod aggregation;

@@ -1,4 +1,4 @@
-//! Files of older versions: what `evenair config migrate` makes of them, and what is said of them without it.
+//! Files of older versions: the result of `evenair config migrate`, and the errors without it.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What is made of a text, after it was seen that doing it again changes nothing.
+/// Migrates a text, and checks that a second migration changes nothing.
 fn migrated(text: &str) -> Migrated {
     let migrated = migrate(text, "old.toml").unwrap_or_else(|error| panic!("{error}"));
     let again = migrate(&migrated.text, "new.toml").unwrap_or_else(|error| panic!("{error}"));
@@ -25,7 +25,7 @@ fn lines(migrated: &Migrated) -> Vec<String> {
     migrated.changes.iter().map(ToString::to_string).collect()
 }
 
-/// From each `#` to the end of its line, in some order.
+/// Comments from each `#` to the end of its line, sorted.
 fn comments(text: &str) -> Vec<&str> {
     let mut comments: Vec<_> = text.lines().filter_map(|line| line.find('#').map(|at| &line[at..])).collect();
     comments.sort_unstable();
@@ -37,7 +37,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn old_scenarios_are_refused_with_the_new_names_and_right_once_they_are_migrated() {
+fn old_scenarios_are_refused_with_the_new_names_and_valid_after_migration() {
     for name in ["b05-calls", "b09-roaming", "b12-power-save", "everything", "controller"] {
         let text = read(&old().join(name).with_extension("toml"));
         let error = Scenario::parse(&text, "old.toml").expect_err("it has old keys").to_string();
@@ -67,7 +67,7 @@ fn every_file_of_the_project_has_the_present_names() {
 }
 
 #[test]
-fn each_change_is_reported_and_nothing_else_is_changed() {
+fn each_change_is_reported_and_nothing_else_changes() {
     let text = read(&old().join("everything.toml"));
     let new = migrated(&text);
     assert_eq!(
@@ -104,7 +104,7 @@ fn each_change_is_reported_and_nothing_else_is_changed() {
 }
 
 #[test]
-fn tables_in_braces_dotted_keys_and_other_ends_of_lines() {
+fn inline_tables_dotted_keys_and_other_line_ends() {
     let one = |text: &str| migrated(text).text;
     let site = "version = 1\n[radio]\nstandard = \"802.11g\"\n";
     assert_eq!(
@@ -121,7 +121,7 @@ fn tables_in_braces_dotted_keys_and_other_ends_of_lines() {
     );
     let windows = format!("{site}[manager]\n# Not.\nknow_rates = false\n").replace('\n', "\r\n");
     assert_eq!(one(&windows), format!("{site}[telemetry]\n# Not.\nrates = false\n").replace('\n', "\r\n"));
-    // A file that is up to date stays as it is, whatever its layout.
+    // An up-to-date file stays unchanged, whatever its layout.
     for text in ["", "a.b = 1\nc = 2\na.d = 3", "\u{feff}x = 1\r\ny = 2\n"] {
         assert_eq!(migrated(text), Migrated { text: text.to_owned(), changes: Vec::new() });
     }
@@ -133,7 +133,7 @@ fn tables_in_braces_dotted_keys_and_other_ends_of_lines() {
 }
 
 #[test]
-fn the_keys_of_a_controller_are_gathered_with_their_comments() {
+fn the_keys_of_a_controller_move_with_their_comments() {
     let text = read(&old().join("controller.toml"));
     let new = migrated(&text);
     assert_eq!(
@@ -213,12 +213,12 @@ fn boxes_and_policies() {
     assert_eq!(one("inserted = true\nmode = \"insert\"\n"), "mode = \"inserted\"\n");
     assert_eq!(one("inserted = false\nmode = \"insert\"\n"), "mode = \"inserted\"\n");
     assert_eq!(one("pool_packets = 64 # few\nring_packets = 64\n"), "pool_frames = 64 # few\nring_packets = 64\n");
-    // What only a scenario tells a box is nothing for its file: it is refused as it was.
+    // Keys of a scenario only do not belong in a box's file: it is still refused.
     assert_eq!(one("[manager]\nknow_rates = false\n"), "[manager]\nknow_rates = false\n");
 
     let text = read(&old().join("policy.toml"));
     let new = migrated(&text).text;
-    // An empty table says that there is a box.
+    // An empty table means that there is a box.
     assert_eq!(
         new,
         "# A policy: the default, told nothing.\n[manager]\n\n[telemetry]\n# Rates are guessed.\nrates = false\n"
@@ -227,7 +227,7 @@ fn boxes_and_policies() {
 }
 
 #[test]
-fn nonsense_is_refused_with_its_place() {
+fn invalid_toml_is_refused_with_its_position() {
     for (text, told) in [
         ("[manager\nknow_rates = false\n", "old.toml:1:"),
         ("[manager]\nknow_rates = = false\n", "old.toml:2:"),
@@ -248,7 +248,7 @@ fn nonsense_is_refused_with_its_place() {
 }
 
 #[test]
-fn an_old_key_on_the_command_line_is_reported_its_new_name() {
+fn an_old_key_on_the_command_line_is_reported_with_its_new_name() {
     let text = migrated(&read(&old().join("b12-power-save.toml"))).text;
     let error = Scenario::parse_with(&text, "x.toml", &[("manager.know_rates", "true")]).unwrap_err().to_string();
     assert!(error.contains("--set manager.know_rates=true: `know_rates` is now `[telemetry] rates`"), "{error}");

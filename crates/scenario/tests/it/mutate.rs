@@ -1,8 +1,8 @@
-//! Scenarios gone wrong: the project's files with keys and values changed at random, to nonsense and to its edges.
+//! Mutated scenarios: the project's files with keys and values changed at random, to invalid values and to limits.
 //!
-//! Changes are made to the parsed tree, so that most of what comes out is TOML and gets past the first parser; the
-//! format's schema says which keys could stand where, so that keys that no file has are tried, too. All follows from a
-//! seed: what once failed, fails again.
+//! Changes are made to the parsed tree, so that most results are TOML and pass the first parser; the format's schema says
+//! which keys are possible where, so that keys that no file has are tried, too. Everything depends on a seed, so that
+//! failures are reproducible.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use evenair_units::{Rng, Streams};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-/// Numbers at and beyond the edges of what can be meant.
+/// Numbers at and beyond the limits of meaningful values.
 pub const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -44,14 +44,14 @@ const UNITS: &[&str] = &[
 pub const WORDS: &[&str] =
     &["", " ", "x", "up", "sta", "1", "unlimited", "all", "\u{0}", "é\u{202e}", "../../etc/passwd", "a b", "-", "none"];
 
-/// Makes scenarios from a corpus.
+/// Mutates scenarios of a corpus.
 pub struct Mutator {
     pub rng: Rng,
     schema: Json,
     pub corpus: Vec<Table>,
 }
 
-/// A place in the tree: keys and indices from the root.
+/// A position in the tree: keys and indices from the root.
 pub type Place = Vec<Step>;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +61,7 @@ pub enum Step {
 }
 
 impl Mutator {
-    /// From every scenario file of the project.
+    /// A mutator of every scenario file of the project.
     pub fn new(seed: u64) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
         let corpus: Vec<Table> = toml_files(&folder)
@@ -73,7 +73,7 @@ impl Mutator {
         Self { rng: Streams::new(seed).stream("mutations"), schema, corpus }
     }
 
-    /// A number below `n`.
+    /// A random number below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.rng.below(n as u64) as usize
     }
@@ -101,7 +101,7 @@ impl Mutator {
         }
     }
 
-    /// Another value for a leaf.
+    /// Replaces the value of a leaf.
     fn replace(&mut self, tree: &mut Value) {
         let Some(place) = self.leaf(tree) else { return };
         let schema = self.schema_at(&place);
@@ -140,7 +140,7 @@ impl Mutator {
         }
     }
 
-    /// Any value of any kind.
+    /// A random value of any kind.
     pub fn nonsense(&mut self) -> Value {
         match self.below(8) {
             0 => Value::Boolean(self.below(2) == 0),
@@ -194,7 +194,7 @@ impl Mutator {
         }
     }
 
-    /// An entry of a list once more.
+    /// Repeats an entry of a list.
     fn repeat(&mut self, tree: &mut Value) {
         let Some(place) = self.leaf(tree) else { return };
         let Some(cut) = place.iter().position(|step| matches!(step, Step::Index(_))) else { return };
@@ -203,7 +203,7 @@ impl Mutator {
         }
     }
 
-    /// A key that the schema has.
+    /// Adds a key of the schema.
     fn add(&mut self, tree: &mut Value) {
         let Some(mut place) = self.leaf(tree) else { return };
         place.truncate(self.below(place.len()));
@@ -223,7 +223,7 @@ impl Mutator {
         table.insert(key, value);
     }
 
-    /// What the schema says of a place.
+    /// The schema of a position.
     fn schema_at(&self, place: &[Step]) -> Option<Json> {
         let mut schema = self.schema.clone();
         for step in place {
@@ -255,7 +255,7 @@ fn at<'a>(tree: &'a mut Value, place: &[Step]) -> &'a mut Value {
     })
 }
 
-/// Every value that holds no others.
+/// Positions of all values that contain no others.
 pub fn leaves(tree: &Value) -> Vec<Place> {
     fn walk(tree: &Value, place: &mut Place, found: &mut Vec<Place>) {
         let mut into = |step, value| {

@@ -1,4 +1,4 @@
-//! Whatever is written into a scenario: it is refused with reasons, or it is a scenario. Never a panic.
+//! Any text of a scenario is either refused with reasons, or is a scenario. It never panics.
 
 use evenair_scenario::Scenario;
 use toml::Value;
@@ -6,7 +6,7 @@ use toml::Value;
 use crate::mutate::{Mutator, NUMBERS, Step, WORDS, leaves};
 
 impl Mutator {
-    /// A scenario's text with some bytes changed, most often no TOML any more.
+    /// A scenario's text with some bytes changed, mostly no longer TOML.
     pub fn text(&mut self) -> String {
         let mut bytes = self.scenario().into_bytes();
         for _ in 0..=self.below(6) {
@@ -47,7 +47,7 @@ impl Mutator {
     }
 }
 
-/// Refused with a reason that names a place, or taken; which.
+/// Whether the text is accepted; if not, checks that the error names a position.
 fn is_taken(text: &str, sets: &[(&str, &str)]) -> bool {
     match Scenario::parse_with(text, "mutated.toml", sets) {
         Ok(_) => true,
@@ -63,7 +63,7 @@ fn is_taken(text: &str, sets: &[(&str, &str)]) -> bool {
 fn changed_keys_and_values() {
     let mut mutator = Mutator::new(1);
     let taken = (0..1000).filter(|_| is_taken(&mutator.scenario(), &[])).count();
-    // Mutations that always break it would test the first check only.
+    // If all mutations were refused, only the first check would be tested.
     assert!((100..900).contains(&taken), "{taken} of 1000 were taken");
 }
 
@@ -84,7 +84,7 @@ fn settings_of_the_command_line() {
     }
 }
 
-/// A capture with bytes changed, cut or added is refused or read, never a panic.
+/// A capture with bytes changed, cut or added is refused or read, without a panic.
 #[test]
 fn changed_captures() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -131,9 +131,9 @@ fn capture() -> Vec<u8> {
     bytes
 }
 
-/// Things that people have written, or could.
+/// Mistakes that people have made, or could.
 #[test]
-fn known_nonsense_is_refused() {
+fn known_mistakes_are_refused() {
     let plain = |more: &str| {
         format!(
             "version = 1\nname = \"x\"\nduration = \"10 s\"\n{more}\n[[server]]\nname = \"server\"\n\
@@ -159,7 +159,7 @@ fn known_nonsense_is_refused() {
 
 /// A day in steps of 10 ms with many connections would fill the memory with its time series.
 #[test]
-fn a_run_too_large_to_remember_is_refused() {
+fn a_run_too_large_for_memory_is_refused() {
     let text = |duration: &str, interval: &str| {
         format!(
             "version = 1\nname = \"x\"\nduration = \"{duration}\"\n[measure]\ninterval = \"{interval}\"\n\

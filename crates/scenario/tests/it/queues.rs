@@ -1,4 +1,4 @@
-//! What is written of queues in front of the medium, and what of it cannot be.
+//! Queues in front of the medium as configured, and refused configurations.
 
 use evenair_ap::QueueSpec;
 use evenair_scenario::Scenario;
@@ -7,7 +7,7 @@ use evenair_sched::{
 };
 use evenair_units::{BitRate, Bytes, Db, Limit, Span};
 
-/// The access point's queue, in a cell of three stations with an upload and a download each.
+/// The access point's queue, in a BSS of three stations with an upload and a download each.
 fn queue(words: &str) -> Result<QueueSpec, String> {
     let text = format!(
         "version = 1\nname = \"queues\"\nduration = \"1 s\"\n\
@@ -39,7 +39,7 @@ fn error(words: &str) -> String {
 }
 
 #[test]
-fn a_class_has_the_kernels_defaults_and_what_is_written() {
+fn a_class_has_the_kernels_defaults_unless_overridden() {
     let more = "ceil = \"3 Mb/s\"\nburst = \"2 kB\"\ncburst = \"4 kB\"\nquantum = \"3000 bytes\"\npriority = 7";
     let (config, _) = tree(&format!(
         "{HTB}hysteresis = true\ntick = \"10 ms\"\n{}{}",
@@ -63,14 +63,14 @@ fn an_application_belongs_to_the_first_leaf_whose_conditions_it_meets() {
     let words = [HTB, &root, &first, &leaf("second", "apps = [\"down2\", \"up\"]"), &leaf("rest", "")].concat();
     let (config, class_of_app) = tree(&words);
     assert_eq!(config.default, 3);
-    // up1 to up3, then down1 to down3.
+    // Order: up1 to up3, then down1 to down3.
     assert_eq!(class_of_app, [1, 2, 2, 3, 2, 3]);
     let (config, class_of_app) = tree(&words.replacen(HTB, &format!("{HTB}default = \"second\"\n"), 1));
     assert_eq!((config.default, class_of_app), (2, vec![1, 2, 2, 2, 2, 2]));
 }
 
 #[test]
-fn what_no_tree_can_be_is_reported() {
+fn impossible_trees_are_reported() {
     let root = class("root", "");
     let with = |more: &str| error(&format!("{HTB}{root}{more}"));
     assert!(error(HTB).contains("a tree of 0 classes"), "{}", error(HTB));
@@ -93,7 +93,7 @@ fn what_no_tree_can_be_is_reported() {
 }
 
 #[test]
-fn whtb_is_a_tree_and_how_channels_are_known() {
+fn whtb_has_a_tree_and_channel_estimation() {
     let config =
         |words: &str| queue(&format!("discipline = \"whtb\"\n{words}{}", class("all", ""))).map(|spec| spec.config);
     let of = |words: &str| match config(words) {
@@ -124,7 +124,7 @@ fn whtb_is_a_tree_and_how_channels_are_known() {
 const CBQ: &str = "discipline = \"cbq\"\n";
 
 #[test]
-fn a_class_of_cbq_has_its_part_of_the_link_and_what_is_written() {
+fn a_class_of_cbq_has_its_part_of_the_link_and_the_configured_values() {
     let one = class(
         "one",
         "parent = \"link\"\nborrows = false\nmax_burst = 5\nmin_idle = \"3 ms\"\nquantum = \"700 bytes\"\nisolated = true\nmin_burst = 3",
@@ -162,7 +162,7 @@ fn keys_of_another_kind_of_tree_are_refused() {
 }
 
 #[test]
-fn queues_by_station_have_the_buffers_size_and_what_drivers_keep() {
+fn queues_by_station_have_the_buffers_size_above_the_drivers_queue() {
     let of = |words: &str| queue(words).unwrap_or_else(|error| panic!("{error}"));
     let limit = Limit::Packets(70);
     let fifo = of("discipline = \"station-fifo\"");
@@ -185,7 +185,7 @@ fn mac80211(words: &str) -> Mac80211Config {
 }
 
 #[test]
-fn airtime_queue_limits_are_those_of_linux_or_what_is_written() {
+fn airtime_queue_limits_are_those_of_linux_unless_configured() {
     let usual = AirtimeLimits::default();
     assert_eq!((mac80211("").aql, mac80211("aql = true").aql), (Some(usual), Some(usual)));
     let total = Span::from_millis(8);

@@ -1,11 +1,11 @@
-//! What is written of places, signals, losses and rates, and what of it cannot be.
+//! Positions, signals, losses and rates as configured, and refused configurations.
 
 use evenair_medium::{AfterCollision, Interference, MediumConfig, RateControl};
 use evenair_scenario::{AirPlan, Scenario};
 use evenair_units::{BitRate, Db, Dbm};
 use evenair_wifi::Position;
 
-/// Two stations `a1` and `a2`, and `b`, with lines of their own and of the radio.
+/// Two stations `a1` and `a2`, and `b`, with additional lines for them and for the radio.
 fn scenario(radio: &str, a: &str, b: &str) -> Result<Scenario, String> {
     let text = format!(
         "version = 1\nname = \"radio\"\nduration = \"1 s\"\n\
@@ -23,7 +23,7 @@ fn plan(radio: &str, a: &str, b: &str) -> AirPlan {
 }
 
 #[test]
-fn nothing_written_is_the_standard_without_errors_or_places() {
+fn the_default_is_the_standard_without_errors_or_positions() {
     let plan = plan("", "", "");
     assert_eq!(plan.medium.after_collision, AfterCollision::Eifs);
     assert_eq!((plan.medium.rate_control, plan.medium.reception), (RateControl::Fixed, Default::default()));
@@ -53,7 +53,7 @@ fn layouts_positions_and_powers_reach_the_nodes() {
 
 #[test]
 fn stations_out_of_reach_of_each_other_are_hidden() {
-    // The two of the group at 44 and 88 m on a line, the third at the origin; 87 m are the reach.
+    // The two of the group are at 44 and 88 m on a line, the third at the origin; the range is 87 m.
     let line = "layout = { shape = \"line\", spacing = \"44 m\" }";
     let hidden = |radio: &str, b: &str| -> Vec<Vec<usize>> {
         plan(radio, "", b).stations.into_iter().map(|station| station.hidden_from).collect()
@@ -89,7 +89,7 @@ fn losses_and_signals_are_those_of_their_stations() {
 }
 
 #[test]
-fn a_profile_sets_what_is_open_and_keys_override_it() {
+fn a_profile_sets_defaults_and_keys_override_it() {
     let layout = "\n[radio.layout]\nshape = \"line\"";
     let of = |radio: &str| plan(&format!("{radio}{layout}"), "", "").medium;
     let ns2 = of("profile = \"ns-2\"");
@@ -111,7 +111,7 @@ fn a_profile_sets_what_is_open_and_keys_override_it() {
 }
 
 #[test]
-fn what_cannot_be_is_reported_with_its_place() {
+fn impossible_radios_are_reported_with_their_position() {
     let wrong = |radio: &str, a: &str, b: &str, expected: &str| {
         let error = scenario(radio, a, b).expect_err(expected);
         assert!(error.contains(expected), "{error}\ninstead of: {expected}");

@@ -1,4 +1,4 @@
-//! The schema for editors, and the reference, say what the program reads.
+//! The schema for editors and the reference agree with the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};

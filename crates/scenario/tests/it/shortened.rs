@@ -77,7 +77,7 @@ fn with(text: &str, sets: &[(&str, &str)]) -> Scenario {
 }
 
 #[test]
-fn what_lies_beyond_the_end_is_left_out_and_named() {
+fn parts_beyond_the_end_are_omitted_and_named() {
     let scenario = with(TEXT, &[("duration", "45 s")]);
     assert_eq!(
         scenario.left_out,
@@ -100,7 +100,7 @@ fn what_lies_beyond_the_end_is_left_out_and_named() {
 }
 
 #[test]
-fn what_is_wrong_in_the_file_itself_stays_wrong() {
+fn errors_of_the_file_itself_stay_errors() {
     let error =
         |text: &str, sets: &[(&str, &str)]| Scenario::parse_with(text, "long.toml", sets).unwrap_err().to_string();
     let late = TEXT.replace("at = \"55 s\"", "at = \"65 s\"");
@@ -115,7 +115,7 @@ fn what_is_wrong_in_the_file_itself_stays_wrong() {
 }
 
 #[test]
-fn every_shipped_scenario_can_be_short_or_says_which_key_forbids_it() {
+fn every_shipped_scenario_can_be_shortened_or_names_the_key_that_prevents_it() {
     let second = Span::from_secs(1);
     for file in toml_files(&scenarios()) {
         match Scenario::load_with(&file, &[("duration", "2 s")]) {

@@ -1,4 +1,4 @@
-//! What applications send: sound files become what they say, and mistakes are reported with their place.
+//! Traffic of applications: valid files are converted as written, and errors are reported with their position.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn scenario(apps: &str) -> String {
     )
 }
 
-/// Lines that every application has.
+/// Keys of every application.
 const COMMON: &str = "name = \"app\"\nstations = [\"sta\"]\nserver = \"server\"\n";
 
 fn kind(table: &str, lines: &str) -> AppKind {
@@ -130,7 +130,7 @@ fn arrivals_are_spread_over_their_stations() {
 }
 
 #[test]
-fn a_call_is_an_application_each_way() {
+fn a_call_is_an_application_for_each_direction() {
     let text = scenario(&format!("[[voip]]\n{COMMON}codec = \"g729\"\nframe = \"40 ms\"\nsuppress_silence = true\n"));
     let scenario = Scenario::parse(&text, "good.toml").unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<_> = scenario.apps.iter().map(|app| (app.name.as_str(), app.direction)).collect();
@@ -148,7 +148,7 @@ fn a_call_is_an_application_each_way() {
 }
 
 #[test]
-fn a_trace_is_sent_again() {
+fn a_trace_is_replayed() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("trace.csv"), "0.0, 128\n0.5, 3000\n2.0, 28\n").expect("written");
     let entry = format!("[[replay]]\n{COMMON}direction = \"down\"\nfile = \"trace.csv\"\nspeed = 2\nrepeat = true\n");
@@ -159,13 +159,13 @@ fn a_trace_is_sent_again() {
     else {
         panic!("{:?}", scenario.apps[0])
     };
-    // 2972 bytes of payload need three frames; the mean gap of 1 s is half a second at twice the speed.
+    // 2972 bytes of payload need three frames; the mean gap of 1 s is half a second at double speed.
     let expected = [(0, 100), (250_000_000, 1472), (250_000_000, 1472), (250_000_000, 28), (1_000_000_000, 0)];
     assert_eq!((&datagrams[..], *repeat_ns), (&expected[..], Some(1_500_000_000)));
 }
 
 #[test]
-fn a_capture_that_ends_within_a_packet_is_sent_with_a_warning() {
+fn a_capture_that_ends_within_a_packet_is_replayed_with_a_warning() {
     let folder = tempfile::tempdir().expect("a folder");
     // pcap of raw IP: two packets, the second without its last byte.
     let mut capture = Vec::new();
@@ -185,7 +185,7 @@ fn a_capture_that_ends_within_a_packet_is_sent_with_a_warning() {
     assert!(warning.ends_with("trace.pcap: ends within packet 2; the 1 before it are used"), "{warning}");
 }
 
-/// Table, lines beside the common ones, and what the message has.
+/// Table, lines in addition to the common ones, and parts of the message.
 const WRONG: &[(&str, &str, &[&str])] = &[
     ("udp", "direction = \"up\"", &["udp.app.name: how often it sends is not said", "one of rate, packet_rate"]),
     ("udp", "direction = \"up\"\nrate = \"1 Mb/s\"\npacket_rate = \"5 /s\"", &["udp.app.packet_rate: how often"]),
@@ -266,7 +266,7 @@ const WRONG: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Keys of a `[udp.frame]`, and what the message has.
+/// Keys of a `[udp.frame]`, and a part of the message.
 const WRONG_FRAMES: &[(&str, &str)] = &[
     ("min = \"1 kB\"", "frame.min: distribution = \"constant\" does not use this"),
     ("distribution = \"uniform\", min = \"1 kB\"", "frame.distribution: this distribution needs max"),

@@ -1,10 +1,10 @@
-//! Faults of a file are reported with their place, its key, and what would be right.
+//! Errors of a file are reported with position, key, and expected values.
 
 use evenair_reader::ConfigError;
 use evenair_scenario::Scenario;
 use proptest::prelude::*;
 
-/// A small file that is right, with a line for each thing that the tests break.
+/// A small valid file, with a line for everything that the tests break.
 const GOOD: &str = r#"version = 1
 name = "good"
 duration = "60 s"
@@ -100,7 +100,7 @@ fn error_of(text: &str) -> String {
     }
 }
 
-/// The good file with `line` replaced by `with`, and the line and column where `at` then stands.
+/// The valid file with `line` replaced by `with`, and the number of that line.
 fn broken(line: &str, with: &str) -> (String, usize) {
     let number = GOOD.lines().position(|l| l == line).unwrap_or_else(|| panic!("no such line: {line}"));
     let text: Vec<_> = GOOD.lines().enumerate().map(|(i, l)| if i == number { with } else { l }).collect();
@@ -114,8 +114,8 @@ fn the_good_file_is_good() {
     assert_eq!(scenario.apps.len(), 7);
 }
 
-/// Line to break, what it becomes, the column there that the message names (0: it names another line), what else the
-/// message has.
+/// Line to break, its replacement, the column that the message names (0: it names another line), and further parts of the
+/// message.
 const BROKEN: &[(&str, &str, usize, &[&str])] = &[
     ("version = 1", "version = 2", 11, &["version: 2 is out of range", "allowed: 1"]),
     ("name = \"good\"", "name = \"../evil\"", 8, &["name: ", "allowed: 1 to 80 letters"]),
@@ -306,7 +306,7 @@ fn missing_keys_and_tables_are_reported_together() {
 }
 
 #[test]
-fn an_empty_world_is_refused() {
+fn a_scenario_without_hosts_is_refused() {
     let text = "version = 1\nname = \"x\"\nduration = \"1 s\"\n[radio]\nstandard = \"802.11g\"\n";
     let message = error_of(text);
     assert!(message.contains("bad.toml: there is no station; allowed: at least one [[station]]"), "{message}");
@@ -320,7 +320,7 @@ fn syntax_errors_have_a_place_too() {
 }
 
 #[test]
-fn a_server_beyond_a_link_that_is_not_there() {
+fn a_server_beyond_a_missing_link_is_refused() {
     let text: String = GOOD.replace("[wan.down]", "[lan]").replace("delay = \"150 ms\"\n[wan.up]\n", "").replacen(
         "rate = \"8 Mb/s\"\nrate = \"8 Mb/s\"\n",
         "rate = \"8 Mb/s\"\n",
@@ -330,13 +330,13 @@ fn a_server_beyond_a_link_that_is_not_there() {
 }
 
 #[test]
-fn too_many_stations_in_all() {
+fn too_many_stations_in_total_are_refused() {
     let text = GOOD.replace("count = 3", "count = 2000");
     assert!(error_of(&text).contains("with this there are 2001 stations, too many; allowed: up to 2000"));
 }
 
 #[test]
-fn settings_of_the_command_line_are_judged_like_the_file() {
+fn settings_of_the_command_line_are_checked_like_the_file() {
     let with = |key, value| Scenario::parse_with(GOOD, "good.toml", &[(key, value)]);
     let scenario = with("station.slow.rate", "5.5 Mb/s").unwrap();
     assert_eq!(format!("{:?}", scenario.hosts[3].place).matches("5.5 Mb/s").count(), 1);
@@ -357,12 +357,12 @@ fn settings_of_the_command_line_are_judged_like_the_file() {
     assert!(error("seed.x", "1").contains("\"seed\" is a value, not a table"));
     assert!(error("station.rate", "1 Mb/s").contains("\"station\" is a list: name the entry"));
     assert!(error("", "1").contains("no such key"));
-    // One value is one value, whatever it contains.
+    // A value is a single value, whatever it contains.
     assert!(error("title", "\"x\"\nseed = 5").contains("one line of up to 200 characters"));
 }
 
 #[test]
-fn an_entry_that_is_not_there_is_answered_with_those_that_are() {
+fn a_missing_entry_is_reported_with_those_that_exist() {
     let error = |key| Scenario::parse_with(GOOD, "good.toml", &[(key, "1 s")]).unwrap_err().to_string();
     assert_eq!(
         error("event.9.at"),
@@ -378,7 +378,7 @@ fn an_entry_that_is_not_there_is_answered_with_those_that_are() {
 }
 
 #[test]
-fn a_count_that_takes_away_a_named_station_says_from_which_on_there_is_one() {
+fn a_count_that_removes_a_named_station_is_reported_with_the_count_needed() {
     let with = |count| Scenario::parse_with(GOOD, "good.toml", &[("station.sta.count", count)]);
     for count in ["2", "3", "9"] {
         assert_eq!(with(count).unwrap().hosts.len(), count.parse::<usize>().unwrap() + 3, "{count}");
@@ -399,7 +399,7 @@ fn a_file_of_the_other_kind_is_named_with_its_command() {
     assert!(!error.contains("missing"), "{error}");
 }
 
-/// Pieces of good files, values of wrong kinds, and noise.
+/// Pieces of valid files, values of wrong kinds, and random text.
 fn mutation() -> impl Strategy<Value = (usize, usize, String)> {
     let piece = prop_oneof![
         Just(String::new()),
@@ -440,7 +440,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_never_panics(text in "\\PC{0,200}", key in "[a-z.0-9]{0,20}", value in "\\PC{0,20}") {
+    fn random_text_never_panics(text in "\\PC{0,200}", key in "[a-z.0-9]{0,20}", value in "\\PC{0,20}") {
         prop_assert!(Scenario::parse_with(&text, "fuzz.toml", &[(&key, &value)]).is_err());
         let _ = Scenario::parse_with(GOOD, "fuzz.toml", &[(&key, &value)]).map_err(|error| error.to_string());
     }

@@ -195,14 +195,9 @@ pub enum Place {
     Batches,
     /// The same, but each packet when it is due; with acknowledgments, two of them with their ACK.
     Singly,
-<<<<<<< HEAD
     /// The same, but asleep until then: what else runs on that core has the rest of it.
     Spaced,
-    /// In bursts, before all else on the last core, and asleep between them: as a network card hands packets over. What is to
-    /// forward them may run on all cores.
-=======
     /// In bursts, before all else on the last core, asleep in between, like packets from a network card. The path may use all cores.
->>>>>>> prose3
     Bursts,
 }
 

@@ -1,4 +1,4 @@
-//! The commands but for the random populations: their cells, figures and bars.
+//! The commands except the random populations: their cells, figures and bars.
 
 use crate::report::{
     COMPARISON, Column, EQUAL, EXPLANATION, JAIN, JAIN_WITHOUT, P95, P95_WITHOUT, RATIO, column, print, ratio,
@@ -82,7 +82,7 @@ pub fn quiet(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Paths between box and access point: name, and keys of the way down and up. A lag is of a round trip, half of it each way.
+/// Paths between box and access point: name, and keys of the downlink and uplink directions. A lag is a round trip, half of it each way.
 const PATHS: [[&str; 3]; 6] = [
     ["0 ms", "", ""],
     ["2 ms", "delay = \"1 ms\"", "delay = \"1 ms\""],
@@ -109,7 +109,7 @@ pub fn lag(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// When `insertion` inserts the box, s.
+/// Insertion of the box in `insertion`, s.
 const INSERT_S: u32 = 10;
 
 /// Throughput in each second after the insertion, over that before.
@@ -117,7 +117,7 @@ fn seconds(run: &[Window]) -> impl Iterator<Item = f64> + '_ {
     run[2..].iter().map(|at| at.mbps / run[1].mbps)
 }
 
-/// That of the second of this number, mean of the seeds.
+/// That of the second of this index, mean over the seeds.
 fn second(row: &Row, number: usize) -> f64 {
     mean(row.with.0.iter().filter_map(|run| seconds(run).nth(number)))
 }
@@ -148,18 +148,18 @@ pub fn insertion(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Measured airtime of the station of this number, % of the time.
+/// Measured airtime of the station of this index, % of the time.
 fn measured<const STATION: usize>(row: &Row) -> f64 {
     100.0 * row.with.mean(|at| at.airtime[STATION][0])
 }
 
-/// Charged over measured airtime of the station of this number.
+/// Ratio of charged to measured airtime of the station of this index.
 fn charge<const STATION: usize>(row: &Row) -> f64 {
     100.0 * row.with.mean(|at| at.airtime[STATION][1]) / measured::<STATION>(row)
 }
 
-/// Three busy stations, of 802.11ax at MCS 11, 5 and 0, and of 802.11ac and n at one mode: charged beside measured airtime, from 20 s
-/// to 30 s.
+/// Three busy stations, of 802.11ax at MCS 11, 5 and 0, and of 802.11ac and n at one mode: charged and measured airtime from 20 s to
+/// 30 s.
 pub fn charged(options: &Options) -> Result<(), Failure> {
     let mut sites = Vec::new();
     for kind in kinds() {
@@ -209,11 +209,11 @@ pub fn multicast(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Windows of `second-state`: from here on, and their length, s.
+/// Begin of the windows of `second-state`, and their length, s.
 const WINDOWS_S: u32 = 5;
 const WINDOW_S: u32 = 3;
 
-/// Part of the windows of all seeds, in %, whose figure is below `low` or above `high` medians of all.
+/// Part of the windows of all seeds, in %, whose figure is below `low` or above `high` times the median of all.
 fn far(Series(runs): &Series, of: fn(&Window) -> f64, [low, high]: [f64; 2]) -> f64 {
     let mut values: Vec<f64> = runs.iter().flatten().map(of).collect();
     values.sort_by(f64::total_cmp);
@@ -221,7 +221,7 @@ fn far(Series(runs): &Series, of: fn(&Window) -> f64, [low, high]: [f64; 2]) -> 
     100.0 * mean(values.iter().map(|value| f64::from(u8::from(!(low * median..=high * median).contains(value)))))
 }
 
-/// Windows of 3 s that are far from the median of all windows and seeds of a cell, with the box.
+/// Windows of 3 s whose figures are far from the median of all windows and seeds of a cell, with the box.
 pub fn second_state(options: &Options) -> Result<(), Failure> {
     let ends = (WINDOWS_S + WINDOW_S..=options.duration_s()).step_by(WINDOW_S as usize);
     let windows: Vec<(u32, u32)> = ends.map(|to| (to - WINDOW_S, to)).collect();

@@ -1,24 +1,24 @@
-//! The default controller beside the best constant in flight: what constants carry that meet the bar of the time in the access point,
-//! with runs of packets to one station and without.
+//! The default controller compared with the best constant in flight: goodput of the constants that meet the bar of the time in the
+//! access point, with and without runs of packets to one station.
 
 use crate::commands::sites;
 use crate::runs::{Series, measure};
 use crate::site::{Site, Traffic};
 use crate::{Failure, Options};
 
-/// Constants that are tried, in ms of medium time in flight.
+/// Constants to try, in ms of medium time in flight.
 const IN_RUNS_MS: [u32; 5] = [1, 2, 4, 8, 16];
 const WITHOUT_RUNS_MS: [u32; 5] = [2, 4, 8, 16, 48];
-/// What the default controller has to carry of what the best constant in runs does.
+/// Bar: throughput of the default controller relative to the best constant with runs.
 const LEAST_PART: f64 = 0.95;
 
-/// All sites with one constant.
+/// Results of all sites with one constant.
 struct Tried {
     in_flight_ms: u32,
     series: Vec<Series>,
 }
 
-/// The constant that carries most of those that meet the bar of a site.
+/// The constant with the highest throughput of those that meet a site's bar.
 struct Best {
     in_flight_ms: u32,
     mbps: f64,
@@ -32,7 +32,7 @@ fn p95_ms(series: &Series) -> f64 {
     series.mean(|window| window.p95_ms)
 }
 
-/// Measures the sites with each constant, in runs of so many packets at most.
+/// Measures the sites with each constant, with runs of at most this many packets.
 fn try_constants(
     sites: &[Site],
     constants_ms: &[u32],
@@ -48,14 +48,14 @@ fn try_constants(
     constants_ms.iter().map(with_constant).collect()
 }
 
-/// The best constant for the site of this number.
+/// The best constant for the site of this index.
 fn best(tried: &[Tried], number: usize, p95_bar_ms: f64) -> Option<Best> {
     let short = tried.iter().filter(|tried| p95_ms(&tried.series[number]) <= p95_bar_ms);
     let bests = short.map(|tried| Best { in_flight_ms: tried.in_flight_ms, mbps: mbps(&tried.series[number]) });
     bests.max_by(|one, other| one.mbps.total_cmp(&other.mbps))
 }
 
-/// Prints the table, and in how many cells the default controller carries less than it has to.
+/// Prints the table, and the number of cells in which the default controller misses the bar.
 pub fn constants(options: &Options) -> Result<(), Failure> {
     let counts = options.pick(&[1, 10, 30], &[2, 10]);
     let mut sites = sites(options, &counts, &options.pick(&Traffic::BULK, &[Traffic::Down, Traffic::Both]));

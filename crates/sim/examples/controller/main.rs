@@ -1,10 +1,10 @@
-//! The default controller before access points that aggregate frames: what it costs, how short it keeps their queues and how fair
-//! it is, on several kinds of access point, PHYs and populations, each beside the same network without a box.
+//! The default controller before access points that aggregate frames: its cost in throughput, the access points' queues and its
+//! fairness, on several kinds of access point, PHYs and populations, each compared with the same network without a box.
 //!
-//! `cargo run --profile quick -p evenair-sim --example controller -- uniform --quick` prints a Markdown table and how many cells
-//! miss each bar. Figures are of the time from 6 s on, means over the seeds; rates are of IP packets, DATA and ACKs together,
-//! without multicast. The box is inserted under load, 2 s after traffic began, so that queues which stations filled before are in
-//! the figures of many uploads: `--insert 0` leaves them out.
+//! `cargo run --profile quick -p evenair-sim --example controller -- uniform --quick` prints a Markdown table and the number of
+//! cells that miss each bar. Figures are of the time from 6 s on, means over the seeds; rates are of IP packets, DATA and ACKs
+//! together, without multicast. The box is inserted under load, 2 s after the start of traffic, so that figures of many uploads
+//! include queues that stations filled before: `--insert 0` omits them.
 
 mod commands;
 mod constants;
@@ -41,10 +41,10 @@ const USAGE: &str = "usage: controller COMMAND [OPTION]...
   --only PART      only cells with this in their names
   --set KEY=VALUE  a key of the scenario in runs with the box, such as manager.infer_rates=true; repeatable";
 
-/// What fails, from any thread.
+/// An error of any thread.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What the command line asks for.
+/// Options of the command line.
 #[derive(Clone, Debug, Default)]
 struct Options {
     command: String,
@@ -54,7 +54,7 @@ struct Options {
     quick: bool,
     reported: bool,
     only: String,
-    /// Keys of the scenario and their values, in runs with the box.
+    /// Keys of the scenario and their values, for runs with the box.
     sets: Vec<(String, String)>,
 }
 
@@ -93,7 +93,7 @@ impl Options {
         self.duration_s.unwrap_or(if self.quick { 12 } else { 20 })
     }
 
-    /// Levels of a factor: all, or those of a quick run.
+    /// Levels of a factor: all, or the quick ones in a quick run.
     fn pick<T: Clone>(&self, all: &[T], quick: &[T]) -> Vec<T> {
         if self.quick { quick.to_vec() } else { all.to_vec() }
     }

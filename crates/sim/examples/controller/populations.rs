@@ -9,13 +9,13 @@ use crate::site::{
 };
 use crate::{Failure, Options};
 
-/// Populations, numbered from 1.
+/// Number of populations; they are numbered from 1.
 const POPULATIONS: u64 = 40;
 
-/// The most stations of a population.
+/// Maximum number of stations of a population.
 const STATIONS_MAX: u32 = 40;
 
-/// Without a box a population is fair if Jain's index of measured airtime is at least this.
+/// Minimum of Jain's index of measured airtime at which a population counts as fair without a box.
 const FAIR: f64 = 0.9;
 
 /// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014).
@@ -29,7 +29,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// From 0 to below `n`.
+    /// A number from 0 to below `n`.
     fn below(&mut self, n: u32) -> u32 {
         (self.next() % u64::from(n)) as u32
     }
@@ -39,7 +39,7 @@ impl SplitMix64 {
     }
 }
 
-/// The population of this number; a deep FIFO stands for a kind of access point that is not among `kinds`.
+/// The population of this number; a deep FIFO replaces a kind of access point that is not among `kinds`.
 fn population(number: u64, kinds: &[&'static Kind]) -> Site {
     let mut random = SplitMix64(number);
     let phy = random.pick(&[&HE_20, &VHT_80, &HT_40]);
@@ -53,7 +53,7 @@ fn population(number: u64, kinds: &[&'static Kind]) -> Site {
         |ways: &[Traffic]| Station { mcs: low + random.below(high - low + 1), traffic: random.pick(ways) };
     let mut stations: Vec<Station> = (0..bulk).map(|_| station(ways)).collect();
     stations.extend((0..others).map(|_| station(&[Traffic::Pages, Traffic::Call])));
-    // Each way, in tenths of a millisecond.
+    // One-way lag, in tenths of a millisecond.
     let lag = random.pick(&[0, 0, 1]) * random.below(16);
     let ways: Vec<String> = ways.iter().map(|way| format!("{way:?}")).collect();
     let insert_s = random.pick(&[0, 2]);
@@ -69,12 +69,12 @@ fn population(number: u64, kinds: &[&'static Kind]) -> Site {
     Site { more, insert_s, ..Site::new(name, kind, phy, stations) }
 }
 
-/// Throughput with the box over that without, or over that at equal airtime where airtime is unfair without.
+/// Throughput with the box relative to that without, or to that at equal airtime if airtime is unfair without it.
 fn part(row: &Row) -> f64 {
     if row.without.mean(Window::jain) >= FAIR { ratio(row) } else { row.of_equal() }
 }
 
-/// How the controller does in random populations, the lowest throughput first.
+/// Results of the controller in random populations, the lowest throughput first.
 pub fn populations(options: &Options) -> Result<(), Failure> {
     const COLUMNS: [Column; 8] = [
         WITHOUT,

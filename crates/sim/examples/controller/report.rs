@@ -1,12 +1,12 @@
-//! Tables in Markdown: rows of cells, columns of figures with their bars, and how many cells miss each.
+//! Tables in Markdown: rows of cells, columns of figures with their bars, and the number of cells that miss each bar.
 
 use crate::runs::{Row, Window, mean};
 use crate::site::Site;
 
-/// What a value is to meet: its words, and whether it does.
+/// A bar of a value: its text, and whether a value meets it.
 type Bar = (&'static str, fn(&Site, f64) -> bool);
 
-/// A column: its heading, the decimals that it shows, its value in a row, and the bars for it.
+/// A column: heading, decimals, value in a row, and bars.
 #[derive(Clone, Copy)]
 pub struct Column {
     head: &'static str,

@@ -20,7 +20,7 @@ pub struct Window {
     pub multicast_loss: f64,
     /// 95th percentile of the time in the access point, from arrival to delivery, ms.
     pub p95_ms: f64,
-    /// Airtime of each station with a bulk transfer, both ways, as a part of the time: measured, and charged by the box.
+    /// Airtime of each station with a bulk transfer, in both directions, as a part of the time: measured, and charged by the box.
     pub airtime: Vec<[f64; 2]>,
     /// Median and 95th percentile of the echoes' round-trip times, ms.
     pub ping_p50_ms: f64,
@@ -68,7 +68,7 @@ pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-/// The windows of a site's runs, of each seed.
+/// The windows of a site's runs, for each seed.
 #[derive(Clone, Debug)]
 pub struct Series(pub Vec<Vec<Window>>);
 
@@ -85,23 +85,23 @@ pub struct Row {
     pub site: Site,
     pub without: Series,
     pub with: Series,
-    /// The total where all bulk stations have the same airtime, Mb/s.
+    /// Throughput if all bulk stations had the same airtime, Mb/s.
     pub equal: f64,
 }
 
 impl Row {
-    /// Throughput with over that without the box, of each seed.
+    /// Throughput with the box relative to that without, for each seed.
     pub fn ratios(&self) -> impl Iterator<Item = f64> + '_ {
         self.with.0.iter().zip(&self.without.0).map(|(with, without)| with[0].mbps / without[0].mbps)
     }
 
-    /// Throughput with the box over that at equal airtime.
+    /// Throughput with the box relative to that at equal airtime.
     pub fn of_equal(&self) -> f64 {
         self.with.mean(|at| at.mbps) / self.equal
     }
 }
 
-/// Measures the sites that `--only` leaves, without and with the box.
+/// Measures the sites that `--only` selects, without and with the box.
 pub fn rows(mut sites: Vec<Site>, options: &Options) -> Result<Vec<Row>, Failure> {
     sites.retain(|site| site.name.contains(&options.only));
     let [without, with] = [false, true].map(|has_box| measure(&sites, has_box, options));
@@ -123,8 +123,8 @@ pub fn measure(sites: &[Site], has_box: bool, options: &Options) -> Result<Vec<S
     Ok(runs.chunks(seeds as usize).map(|runs| Series(runs.to_vec())).collect())
 }
 
-/// For each site, the total where all bulk stations have the same airtime, Mb/s: the mean over them of what each of them alone
-/// carries before a deep FIFO without a box, measured. Collisions of several stations are not in it.
+/// For each site, the throughput if all bulk stations had the same airtime, Mb/s: the mean of the stations' measured
+/// throughputs when alone, before a deep FIFO without a box. Collisions of several stations are not included.
 fn equal_airtime(sites: &[Site], options: &Options) -> Result<Vec<f64>, Failure> {
     type Key = (&'static Phy, u32, Traffic, bool);
     let keys_of = |site: &Site| -> Vec<Key> {

@@ -10,7 +10,7 @@ use crate::{Failure, Options};
 /// Round-trip time of the wired path without queues, ms.
 pub const PATH_MS: f64 = 10.0;
 
-/// From here on a run is steady, s.
+/// Start of the steady phase of a run, s.
 const STEADY_S: u32 = 6;
 
 /// A kind of access point: its name, and the keys of the scenario that make it.
@@ -21,16 +21,16 @@ pub struct Kind {
 }
 
 const ORDER: &str = "radio.aggregation.order";
-/// 1000 packets; an access takes all that the queue has for the receiver of the oldest one.
+/// 1000 packets; an access takes all queued packets for the receiver of the oldest one.
 pub static DEEP: Kind = Kind { name: "deep FIFO", sets: &[] };
-/// 1000 packets; an access takes those of one receiver after those of another.
+/// 1000 packets; accesses take the packets of one receiver after the other.
 pub static STATIONS: Kind = Kind { name: "by station", sets: &[(ORDER, "\"stations\"")] };
 /// With AQL at Linux's limits.
 pub static MAC80211: Kind = Kind {
     name: "mac80211",
     sets: &[("radio.ap_buffer", "\"8192 packets\""), ("radio.ap_queue", "{ discipline = \"mac80211\" }")],
 };
-/// 1000 packets; an access takes those at the head of the queue that have one receiver.
+/// 1000 packets; an access takes the packets at the head of the queue that have one receiver.
 pub static NEIGHBOURS: Kind = Kind { name: "neighbours", sets: &[(ORDER, "\"neighbours\"")] };
 pub static SINGLE: Kind = Kind { name: "single frames", sets: &[("radio.aggregation.bytes", "\"0 bytes\"")] };
 
@@ -81,7 +81,7 @@ impl fmt::Display for Phy {
     }
 }
 
-/// What a station does: TCP transfers without end, 20 echo requests a second, web pages, a telephone call, nothing.
+/// Traffic of a station: endless TCP transfers, 20 echo requests per second, web pages, a telephone call, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Traffic {
     Down,
@@ -96,7 +96,7 @@ pub enum Traffic {
 impl Traffic {
     pub const BULK: [Self; 3] = [Self::Down, Self::Up, Self::Both];
 
-    /// The tables of the station of this number.
+    /// The tables of the station of this index.
     fn tables(self, station: usize) -> String {
         let table = |kind: &str, name: &str, keys: &str| {
             format!(
@@ -134,30 +134,30 @@ pub struct Site {
     pub more: String,
     /// When the box is inserted, s.
     pub insert_s: u32,
-    /// Where results are averaged, s; empty: from 6 s to the end.
+    /// Averaging windows of the results, s; empty: from 6 s to the end.
     pub windows: Vec<(u32, u32)>,
 }
 
 impl Site {
-    /// The box is inserted at 2 s.
+    /// A site whose box is inserted at 2 s.
     pub fn new(name: String, kind: &'static Kind, phy: &'static Phy, stations: Vec<Station>) -> Self {
         Self { name, kind, phy, stations, more: String::new(), insert_s: 2, windows: Vec::new() }
     }
 
-    /// So many stations of one mode.
+    /// A site with `count` stations of one mode.
     pub fn uniform(kind: &'static Kind, mode: Mode, count: usize, traffic: Traffic) -> Self {
         let name = format!("{}, {} MCS {}, {count} {traffic:?}", kind.name, mode.phy, mode.mcs);
         Self::new(name, kind, mode.phy, vec![Station { mcs: mode.mcs, traffic }; count])
     }
 
-    /// Queue time of 95 % of the packets in the access point at most, ms: about two of the longest PPDUs of the PHY, and more
-    /// where those of other stations go first.
+    /// Bar of the 95th percentile of the queue time in the access point, ms: about two of the longest PPDUs of the PHY, and
+    /// more if those of other stations have priority.
     pub fn p95_bar_ms(&self) -> f64 {
         let is_by_station = [STATIONS.name, MAC80211.name].contains(&self.kind.name);
         (if self.is_wide() { 7.0 } else { 11.0 }) + if is_by_station { 3.0 } else { 0.0 }
     }
 
-    /// Whether its channel is wider than 20 MHz.
+    /// Whether the channel is wider than 20 MHz.
     pub fn is_wide(&self) -> bool {
         self.phy.width_mhz > 20
     }

@@ -1,7 +1,7 @@
-//! The cases: levels of seven factors, such that each two levels of different factors occur together at least once, and each
-//! queue, direction and congestion control, which interact the most, in all combinations.
+//! The cases: levels of seven factors, such that any two levels of different factors occur together at least once, and all
+//! combinations of queue, direction and congestion control, which interact the most.
 //!
-//! The simulator has no BBR; Reno is the second congestion control, for its deeper and slower sawtooth.
+//! The simulator has no BBR; Reno is the second congestion control, because of its deeper and slower sawtooth.
 
 use std::fmt;
 
@@ -66,7 +66,7 @@ pub fn all() -> Vec<Case> {
     TABLE.lines().map(case).collect()
 }
 
-/// Its name: what it has of each factor.
+/// The name of a case: its level of each factor.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [queue, direction, stations, points, sender, rtt, phy] = self.levels;
@@ -75,8 +75,8 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// How long 95 % of the packets may be in the access point at most, ms: a few of the largest frames of the PHY, and of those
-    /// of the other access points where they share the medium.
+    /// Bound of the 95th percentile of the time in the access point, ms: a few of the largest frames of the PHY, and of those of
+    /// the other access points if they share the medium.
     pub fn delay_bound_ms(&self) -> f64 {
         match (self.points(), self.is_slow()) {
             (1, false) => 5.0,
@@ -94,7 +94,7 @@ impl Case {
         }
     }
 
-    /// Stations of all access points.
+    /// Number of stations of all access points.
     pub fn all_stations(&self) -> usize {
         self.points() * self.levels[2].parse::<usize>().expect("a number")
     }
@@ -149,7 +149,7 @@ impl Case {
         ["down", "up"].map(|way| format!("[wan.{way}]\nrate = \"1 Gb/s\"\ndelay = \"{half} ms\"\n")).concat()
     }
 
-    /// Its scenario: 25 s are measured, from 10 s after `box_at_5_s`, the box's tables, came into effect.
+    /// Its scenario: 25 s are measured, from 10 s after the box's tables `box_at_5_s` came into effect.
     pub fn scenario(&self, seed: u32, box_at_5_s: &str) -> String {
         let insert = "[[event]]\nat = \"5 s\"\ndo = \"insert\"\n";
         format!(
@@ -187,10 +187,10 @@ mod tests {
     }
 
     #[test]
-    fn each_two_levels_occur_together() {
+    fn any_two_levels_occur_together() {
         let cases = all();
         assert_eq!(missing(&cases), Vec::<String>::new());
-        // The check finds what is missing.
+        // Canary: the check finds missing pairs.
         let has_both = |case: &Case| case.levels[0] == "fifo-20" && case.levels[5] == "300";
         let without: Vec<Case> = cases.into_iter().filter(|case| !has_both(case)).collect();
         assert!(missing(&without).contains(&"queue fifo-20 with rtt 300".to_owned()));

@@ -1,5 +1,5 @@
-//! C_max: the best total goodput that a constant service rate achieves within the bounds of delay and fairness. It is what a
-//! controller could get that knew the medium from the start.
+//! C_max: the highest total goodput of a constant service rate within the bounds of delay and fairness: that of a controller
+//! that knows the medium from the start.
 
 use std::collections::BTreeMap;
 
@@ -7,22 +7,22 @@ use crate::cases::{self, Case};
 use crate::figures::{self, Figures};
 use crate::{Failure, table};
 
-/// The file of the values.
+/// The CSV file of the values.
 pub const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grid/cmax.csv");
 
 /// First line of the file.
 const HEAD: &str = "case,service_rate_mbps,goodput_mbps,p95_ms,jain";
 
-/// Service rates of the search in geometric steps, from half of the most that was carried to a little more than that.
+/// Number of geometric steps of the coarse search, from half of the highest throughput to a little more than it.
 const COARSE: u32 = 12;
 
-/// Lowest and highest service rate, over the most that was carried.
+/// Lowest and highest service rate, relative to the highest throughput.
 const FROM_TO: (f64, f64) = (0.5, 1.1);
 
-/// Service rates between the best one and the next higher one: a coarse step is 7 %, and the bars are for 3 %.
+/// Number of service rates between the best one and the next higher one: a coarse step is 7 %, and the bars are for 3 %.
 const FINE: u32 = 5;
 
-/// Least Jain's index of a setting that counts.
+/// Minimum of Jain's index of a valid setting.
 const JAIN: f64 = 0.95;
 
 /// The best constant service rate.
@@ -43,7 +43,7 @@ fn geometric(low: f64, high: f64, steps: u32) -> impl Iterator<Item = f64> {
     (0..=steps).map(move |step| low * (high / low).powf(f64::from(step) / f64::from(steps)))
 }
 
-/// Searches the best one; none if no setting is within the bounds.
+/// Searches the best service rate; `None` if no setting is within the bounds.
 pub fn search(case: &Case, seeds: u32) -> Result<Option<Best>, Failure> {
     let carried = figures::of(case, seeds, "")?.ip.max(figures::of(case, seeds, table::DEFAULT)?.ip);
     let coarse: Vec<f64> = geometric(FROM_TO.0 * carried, FROM_TO.1 * carried, COARSE - 1).collect();
@@ -71,7 +71,7 @@ fn better(best: Option<Best>, rate: f64, case: &Case, found: Figures) -> Option<
     if counts && best.is_none_or(|best| found.goodput > best.goodput) { Some(new) } else { best }
 }
 
-/// The values by the names of their cases; a case without a setting within the bounds has a line without numbers.
+/// Results by name of the case; a case without a setting within the bounds has a line without numbers.
 pub type Values = BTreeMap<String, Option<Best>>;
 
 /// Reads what [`csv`] wrote.
@@ -89,7 +89,7 @@ pub fn read(text: &str) -> Result<Values, Failure> {
     text.lines().skip(1).map(line).collect()
 }
 
-/// The file, in the order of the cases; what is no case any more is left out.
+/// The file, in the order of the cases; lines of former cases are dropped.
 pub fn csv(values: &Values) -> String {
     let line = |name: String| {
         let value = values.get(&name)?;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_counts_only_within_both_bounds() {
+    fn a_setting_is_valid_only_within_both_bounds() {
         let case = &cases::all()[0];
         let within = Figures { goodput: 20.0, p95: case.delay_bound_ms(), jain: JAIN, ..Figures::default() };
         let best = better(None, 21.0, case, within);

@@ -1,4 +1,4 @@
-//! What a case yields: one simulation for each seed, and the mean of their figures.
+//! Figures of a case: one simulation for each seed, and the mean of their figures.
 
 use evenair_results::{Distribution, PhaseResult};
 use evenair_scenario::Scenario;
@@ -11,20 +11,19 @@ use crate::cases::Case;
 /// Means over the seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Of all flows together, Mb/s.
+    /// Total goodput, Mb/s.
     pub goodput: f64,
-    /// Of all flows together, DATA and ACKs at IP level, Mb/s.
+    /// Total IP-level rate, DATA and ACKs, Mb/s.
     pub ip: f64,
-    /// Half of the packets are in the access point for no longer than this, ms. Of several access points, the one with the
-    /// largest 95th percentile.
+    /// Median time in the access point, ms. Of several access points, that of the one with the largest 95th percentile.
     pub p50: f64,
-    /// 95 % of the packets are in the access point for no longer than this, ms.
+    /// 95th percentile of the time in the access point, ms.
     pub p95: f64,
     /// Jain's index of the stations' goodput: with two directions, the lower one of both.
     pub jain: f64,
-    /// The goodput of the station and direction with the least, over an equal share of the total.
+    /// The lowest goodput of a station and direction, relative to an equal share of the total.
     pub least: f64,
-    /// Part of the time in which nothing had a frame to send.
+    /// Part of the time in which no node had a frame to send.
     pub idle: f64,
     /// Part of the runs in which the box's guard acted.
     pub guard: f64,
@@ -80,7 +79,7 @@ fn per_station(phase: &PhaseResult, way: &str) -> Vec<f64> {
     phase.flows.iter().filter(|flow| flow.direction == direction).map(|flow| flow.goodput_mbps).collect()
 }
 
-/// Jain's index; 0 if nobody got anything.
+/// Jain's index; 0 if all rates are zero.
 fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
@@ -92,13 +91,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jain_is_one_for_equal_rates_and_the_part_of_those_that_get_anything() {
+    fn jain_is_one_for_equal_rates_and_the_part_of_active_ones_otherwise() {
         assert!((jain(&[3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
         assert!((jain(&[6.0, 0.0, 0.0]) - 1.0 / 3.0).abs() < 1e-12);
         assert_eq!(jain(&[0.0, 0.0]), 0.0);
     }
 
-    /// A short FIFO without a box lets uploads take most of the medium, and makes downloads wait: the figures say so.
+    /// A short FIFO without a box lets uploads take most of the medium, and delays downloads: the figures show it.
     #[test]
     fn a_shared_fifo_without_a_box_is_unfair_and_slow() {
         let case = crate::cases::all().into_iter().find(|case| case.to_string().starts_with("fifo-1000 both 4 sta"));

@@ -1,8 +1,8 @@
-//! Where the default controller stands: a grid of networks that differ in everything that matters to it, each without a box, with
-//! the default controller, and beside the best that a constant service rate achieves.
+//! The default controller on a grid of networks that differ in all relevant factors, each without a box, with the default
+//! controller, and with the best constant service rate.
 //!
 //! `grid` prints a line for each case and how many cases meet each bar; `grid cmax` searches the best constant service rates anew
-//! and writes them to `cmax.csv` beside this file, where `grid` reads them.
+//! and writes them to `cmax.csv` beside this file, which `grid` reads.
 
 mod cases;
 mod cmax;
@@ -27,10 +27,10 @@ const USAGE: &str = "usage: grid [--md] [--seeds N] [PART]
 /// Seeds of each case, and of the search of its best constant service rate.
 const SEEDS: u32 = 3;
 
-/// What fails, from any thread.
+/// An error of any thread.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// What the command line asks for.
+/// Options of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Args {
     cmax: bool,
@@ -59,7 +59,7 @@ impl Args {
     }
 }
 
-/// Does `work` for all cases, on all cores, and returns what came of it in the order of the cases.
+/// Runs `work` for all cases, on all cores, and returns the results in the order of the cases.
 fn for_each<T: Send>(cases: &[Case], work: impl Fn(&Case) -> Result<T, Failure> + Sync) -> Result<Vec<T>, Failure> {
     cases.par_iter().map(|case| work(case).map_err(|error| format!("{case}: {error}").into())).collect()
 }

@@ -1,4 +1,4 @@
-//! The cases beside their bars.
+//! The cases and their bars.
 
 use std::fmt::Write;
 
@@ -7,19 +7,19 @@ use crate::cases::Case;
 use crate::cmax::Best;
 use crate::figures::{self, Figures};
 
-/// The box as it is by default.
+/// Tables of the default box.
 pub const DEFAULT: &str = "[manager.controller]\nkind = \"queue\"\n";
 
-/// Least goodput over C_max.
+/// Bar: goodput relative to C_max.
 const OF_CMAX: f64 = 0.97;
 
-/// Least goodput over that without a box, where that is fair.
+/// Bar: goodput relative to that without a box, if that is fair.
 const OF_BYPASS: f64 = 0.95;
 
-/// A network is fair without a box if each station gets this part of its equal share, in each direction that has transfers.
+/// A network is fair without a box if each station gets this part of its equal share, in each direction with transfers.
 const FAIR: f64 = 0.5;
 
-/// One case as it was measured.
+/// Results of one case.
 #[derive(Clone, Debug)]
 pub struct Row {
     name: String,
@@ -29,7 +29,7 @@ pub struct Row {
     boxed: Figures,
 }
 
-/// A bar: what it asks for, and for a case, whether that is met; none if it asks nothing of the case.
+/// A bar: its text, and whether a case meets it; `None` if it does not apply to the case.
 type Bar = (&'static str, fn(&Row) -> Option<bool>);
 
 const BARS: [Bar; 3] = [
@@ -42,7 +42,7 @@ const BARS: [Bar; 3] = [
     }),
 ];
 
-/// Names of the bars for the verdicts of a case.
+/// Short names of the bars in the status of a case.
 const SHORT: [&str; 3] = ["C_max", "bypass", "delay"];
 
 impl Row {
@@ -64,7 +64,7 @@ impl Row {
         self.bypass.least >= FAIR
     }
 
-    /// The bars that it misses, or "met".
+    /// The bars that the case misses, or "met".
     fn verdict(&self) -> String {
         let missed = BARS.iter().zip(SHORT).filter(|((_, met), _)| met(self) == Some(false));
         let missed: Vec<&str> = missed.map(|(_, name)| name).collect();
@@ -103,7 +103,7 @@ const HEADS: [&str; 11] = [
     "verdict",
 ];
 
-/// How many cases meet each bar.
+/// Number of cases that meet each bar.
 fn summary(rows: &[Row]) -> Vec<String> {
     let line = |(what, met): &Bar| {
         let verdicts: Vec<bool> = rows.iter().filter_map(met).collect();
@@ -129,7 +129,7 @@ pub fn text(rows: &[Row]) -> String {
     text
 }
 
-/// What the table of a document means.
+/// Legend of the table in the document.
 const LEGEND: &str = "\
 Each case names the queue of the access point, the direction of the transfers (\"both\": one each way per station), the stations of
 each access point, the access points (three: on one channel), the congestion control of the senders, the round-trip time of the
@@ -168,18 +168,18 @@ mod tests {
     }
 
     #[test]
-    fn a_case_misses_the_bars_that_it_misses() {
+    fn the_status_names_the_missed_bars() {
         assert_eq!(row(19.5, 5.0, 0.9).verdict(), "met");
         assert_eq!(row(19.2, 5.0, 0.9).verdict(), "MISSED: C_max");
         assert_eq!(row(18.9, 5.1, 0.9).verdict(), "MISSED: C_max, bypass, delay");
-        // Without a box one station starves: the total is no measure.
+        // Without a box one station starves: the total is no reference.
         assert_eq!(row(18.9, 5.0, 0.4).verdict(), "MISSED: C_max");
         let without = Row { best: None, ..row(18.9, 5.0, 0.4) };
         assert_eq!(without.verdict(), "met");
     }
 
     #[test]
-    fn the_summary_counts_only_cases_of_which_a_bar_asks_something() {
+    fn the_summary_counts_only_cases_to_which_a_bar_applies() {
         let rows = [row(19.5, 5.0, 0.9), row(18.9, 5.1, 0.4)];
         let counts: Vec<String> =
             summary(&rows).iter().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();

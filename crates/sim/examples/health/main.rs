@@ -1,8 +1,8 @@
-//! Reasons of health that the simulated box raises, beside what is wrong with a site: a planted fault is to be the first reason, with its
-//! subject and soon, and a site with which nothing is wrong has none.
+//! Reasons of health that the simulated box raises, compared with the planted faults of sites: a planted fault must be the first reason,
+//! in time and with its subject, and a site without a fault must have no reason.
 //!
-//! `health` prints the tables of docs/measured/health.md, and ends with 1 if a bound is missed. Limits and generator were chosen on the
-//! sites [`CHOSEN_ON`]; the others were held out. Column "medium time": median and largest `air_cost`, where rates are reported.
+//! `health` prints the tables of docs/measured/health.md, and exits with 1 if a bound is missed. Limits and generator were chosen on
+//! the sites [`CHOSEN_ON`]; the others were held out. Column "medium time": median and largest `air_cost`, if rates are reported.
 
 mod sites;
 mod watched;
@@ -32,18 +32,18 @@ const USAGE: &str =
 /// Numbers of the sites on which limits, rules and generator were chosen, and of those that were held out.
 const CHOSEN_ON: RangeInclusive<u64> = 1..=60;
 const HELD_OUT: RangeInclusive<u64> = 61..=80;
-/// Of those without a fault.
+/// Numbers of the sites without a fault.
 const HEALTHY: RangeInclusive<u64> = 101..=120;
-/// How long a site without a fault is observed, in seconds.
+/// Observation time of a site without a fault, in seconds.
 const HEALTHY_S: u64 = 120;
-/// Of 20 sites with a fault so many are to be named.
+/// Bound: named faults of 20 sites with a fault.
 const NAMED_OF_20: usize = 18;
-/// Reasons of all sites and scenarios together with which nothing is wrong.
+/// Bound: reasons of all sites and scenarios without a fault together.
 const FALSE_ALARMS: usize = 1;
 
 type Failure = Box<dyn Error>;
 
-/// Prints the reasons of sites with a fault; how many are named.
+/// Prints the reasons of sites with a fault; returns how many faults are named.
 fn faults(numbers: RangeInclusive<u64>) -> usize {
     println!("| site | fault | network | named | first reasons | medium time |\n|---|---|---|---|---|---|");
     let mut named = 0;
@@ -66,7 +66,7 @@ fn in_short(raised: &[Raised], most: usize) -> String {
     if shown.is_empty() { "none".into() } else { shown.join(", ") }
 }
 
-/// Prints the reasons of sites with which nothing is wrong; how many there are.
+/// Prints the reasons of sites without a fault; returns how many there are.
 fn healthy(numbers: RangeInclusive<u64>, seconds: u64) -> usize {
     println!("| site | network | seconds | reasons | medium time |\n|---|---|---|---|---|");
     let mut count = 0;
@@ -80,7 +80,7 @@ fn healthy(numbers: RangeInclusive<u64>, seconds: u64) -> usize {
     count
 }
 
-/// Reasons of scenarios in which something is wrong, and what that is.
+/// Scenarios with an expected reason: file, code, and cause.
 const WRONG: [(&str, Code, &str); 6] = [
     ("b01-beside-a-download", Code::WifiLatency, "queues of stations from before the insertion, of seconds"),
     ("b03-pages-beside-down", Code::InternetLatency, "an Internet path of 300 ms, beyond the limit of 250 ms"),
@@ -95,7 +95,7 @@ fn is_wrong(scenario: &str, code: &str) -> Option<&'static str> {
     WRONG.iter().find(is_it).map(|(.., why)| *why)
 }
 
-/// Prints the reasons of scenarios; how many have no cause in their scenario.
+/// Prints the reasons of scenarios; returns how many have no cause in their scenario.
 fn committed(files: &[String]) -> Result<usize, Failure> {
     println!("| scenario | seconds | reasons | what is wrong |\n|---|---|---|---|");
     let mut count = 0;
@@ -142,7 +142,7 @@ fn scenarios() -> Result<Vec<String>, Failure> {
     Ok(files)
 }
 
-/// All tables; whether every bound is met.
+/// Prints all tables; returns whether every bound is met.
 fn all() -> Result<bool, Failure> {
     println!("## Sites on which limits and generator were chosen\n");
     let mut is_met = faults(CHOSEN_ON) >= 3 * NAMED_OF_20;
@@ -155,7 +155,7 @@ fn all() -> Result<bool, Failure> {
     Ok(is_met && false_alarms <= FALSE_ALARMS)
 }
 
-/// Whether every bound is met.
+/// Runs the command; returns whether every bound is met.
 fn perform(words: &[String]) -> Result<bool, Failure> {
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok()).ok_or(USAGE);
     match words.first().map(String::as_str) {

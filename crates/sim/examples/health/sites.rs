@@ -1,8 +1,8 @@
-//! Generated sites: one access point, its PHY, its stations and their traffic, with one planted fault or none. A site is a function of
-//! its number.
+//! Generated sites: one access point with its PHY, its stations and their traffic, with one planted fault or none. A site is a
+//! function of its number.
 //!
-//! Each fault is planted in the mode in which an operator meets it. What others do to the medium is seen while the box observes: an
-//! inserted box shares the air, so that a slow station or a greedy one harms no other. Faults of the box, of the Internet link behind it
+//! Each fault is planted in the mode in which an operator meets it. Effects of stations on the medium show while the box observes: an
+//! inserted box shares the air, so that a slow or greedy station does not harm others. Faults of the box, of the Internet link behind it
 //! and of the channel are met while it is inserted.
 
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use evenair_scenario::Scenario;
 use evenair_sim::{LossyRing, Watching};
 use evenair_units::{Span, Streams};
 
-/// When a fault begins, in seconds.
+/// Start of a fault, in seconds.
 pub const PLANTED_S: u64 = 8;
 
-/// What is wrong with a site.
+/// The fault of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// A station at the lowest rate begins to download, while the box observes.
@@ -35,12 +35,12 @@ impl Fault {
     pub const ALL: [Self; 5] =
         [Self::SlowStation, Self::GreedyUploader, Self::LossyQueue, Self::SlowInternet, Self::CrowdedChannel];
 
-    /// That of the site of this number.
+    /// The fault of the site of this number.
     pub const fn of(number: u64) -> Self {
         Self::ALL[number as usize % Self::ALL.len()]
     }
 
-    /// The code of the first reason that it is to have.
+    /// The code that the first reason must have.
     pub const fn code(self) -> Code {
         match self {
             Self::SlowStation => Code::SlowLink,
@@ -51,7 +51,7 @@ impl Fault {
         }
     }
 
-    /// The name of the subject of that reason.
+    /// The subject that the first reason must have.
     pub const fn subject(self) -> &'static str {
         match self {
             Self::SlowStation | Self::GreedyUploader => CULPRIT,
@@ -65,10 +65,10 @@ impl Fault {
     }
 }
 
-/// The station that a fault is about.
+/// Name of the station that causes a fault.
 const CULPRIT: &str = "culprit";
 
-/// A PHY: keys of `[radio]`, the rates of ordinary stations, that of a slow one, and the least goodput of an ordinary one alone, Mb/s.
+/// A PHY: keys of `[radio]`, rates of ordinary stations, rate of a slow one, and minimum goodput of a lone ordinary one, Mb/s.
 struct Phy {
     radio: &'static str,
     rates: [&'static str; 3],
@@ -107,7 +107,7 @@ const PHYS: [Phy; 4] = [
 pub struct Site {
     pub scenario: Scenario,
     pub watching: Watching,
-    /// Standard, stations, reports.
+    /// Standard, stations and reports.
     pub name: String,
 }
 
@@ -151,9 +151,9 @@ pub fn site(number: u64, fault: Option<Fault>, seconds: u64) -> Site {
 
 fn head(number: u64, phy: &Phy, seconds: u64, reported: bool, fault: Option<Fault>) -> String {
     let internet = if fault == Some(Fault::SlowInternet) { phy.goodput_mbps / 5 } else { phy.goodput_mbps * 8 };
-    // The buffer of a slow link holds a second of it, that of a fast one as much as TCP needs.
+    // The buffer of a slow link holds a second of traffic, that of a fast one as much as TCP needs.
     let buffer = internet * 1_000 / 8 * if fault == Some(Fault::SlowInternet) { 1000 } else { 20 };
-    // What wifi-latency says would be wrong first, were the queues longer before the fault.
+    // With longer queues before the fault, wifi-latency would be the first reason.
     let (ap_buffer, station_buffer) = match fault {
         Some(Fault::SlowStation) => (50, 30),
         Some(Fault::GreedyUploader) => (1000, 100),
@@ -173,8 +173,8 @@ fn head(number: u64, phy: &Phy, seconds: u64, reported: bool, fault: Option<Faul
     )
 }
 
-/// What a station does with this server, and when its transfers begin, by a number from 0 to 9: three in ten download, one uploads, three
-/// read pages, one telephones, two only send echoes.
+/// Traffic of a station with this server, and when its transfers begin, by a number from 0 to 9: three in ten download, one uploads,
+/// three read pages, one telephones, two only send echoes.
 fn traffic(kind: u64, station: u64, server: &str, start_s: u64) -> String {
     let start = format!("start = \"{start_s} s\"");
     let table = |kind: &str, keys: &str| {

@@ -1,4 +1,4 @@
-//! Runs a site and keeps what the box raises.
+//! Runs a site and records the reasons that the box raises.
 
 use evenair_api::watch::{Domain, Line, Source, Station, Times, Value};
 use evenair_scenario::Scenario;
@@ -6,7 +6,7 @@ use evenair_sim::{Second, SimOptions, Watching, run_watched};
 
 use crate::sites::{Fault, PLANTED_S, Site, site};
 
-/// A fault is to be named within this, in seconds.
+/// Bound of the time until a fault is named, in seconds.
 const NAMED_WITHIN_S: f64 = 15.0;
 /// Length of a run with a fault, in seconds.
 pub const FAULTY_S: u64 = PLANTED_S + 17;
@@ -22,17 +22,17 @@ pub struct Raised {
     pub unit: String,
 }
 
-/// What a run shows.
+/// Results of a run.
 #[derive(Default)]
 pub struct Run {
-    /// The reasons that were raised, in the order of time, those of a second in their order.
+    /// Raised reasons in the order of time; those of a second in their order.
     pub raised: Vec<Raised>,
-    /// Medium time of packets in multiples of what reported rates explain, of each second and domain.
+    /// Medium time of packets relative to the time by reported rates, for each second and domain.
     costs: Vec<f64>,
 }
 
 impl Run {
-    /// Median and largest of the multiples.
+    /// Median and maximum of these ratios.
     pub fn costs(&self) -> String {
         let mut costs = self.costs.clone();
         costs.sort_by(f64::total_cmp);
@@ -65,9 +65,9 @@ pub fn watch(scenario: &Scenario, watching: Watching) -> Run {
     Run { raised, costs }
 }
 
-/// What a site with a fault raised, and whether the first reason names the fault and its subject in time.
+/// Result of a site with a fault, and whether the first reason names the fault and its subject in time.
 pub struct First {
-    /// Standard, stations, reports.
+    /// Standard, stations and reports.
     pub site: String,
     pub run: Run,
     pub is_named: bool,
@@ -86,7 +86,7 @@ pub fn first(number: u64, fault: Fault) -> First {
     First { site: name, run, is_named }
 }
 
-/// Prints what the feed has of a run, each second.
+/// Prints the feed of a run, each second.
 pub fn seconds(scenario: &Scenario, watching: Watching) {
     let options = SimOptions { watching: Some(watching), ..SimOptions::default() };
     let second = |second: Second| {
@@ -140,7 +140,7 @@ fn of_station(station: &Station) -> String {
     )
 }
 
-/// What is known of both.
+/// Sum of the known values.
 fn sum(down: Value, up: Value) -> f64 {
     down.value.unwrap_or(0.0) + up.value.unwrap_or(0.0)
 }

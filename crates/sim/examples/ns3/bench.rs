@@ -1,10 +1,9 @@
-//! What a simulated second costs here and in ns-3, on the same set-up and in the same run.
+//! Cost of a simulated second here and in ns-3, on the same set-up and in the same run.
 //!
-//! The time is the CPU time of the thread that runs the event loop. On a machine that is shared the same work takes up to
-//! twice as long from one minute to the next; so the two take turns, each turn gives a ratio of its own, and the median of
-//! the ratios counts. It counts for nothing unless the two simulate the same: in each turn ours runs once more, for as long as
-//! ns-3 did, and the goodput of the two is compared. ns-3 is its wheel from PyPI; a build of ns-3 that is optimised further is
-//! some 1.5 times faster.
+//! The time is the CPU time of the thread that runs the event loop. On a shared machine the same work takes up to twice as
+//! long from one minute to the next; so the two take turns, each turn gives a ratio, and the median of the ratios is reported.
+//! It is valid only if the two simulate the same: in each turn ours runs once more, for as long as ns-3, and the goodput of
+//! the two is compared. ns-3 is its wheel from PyPI; a build of ns-3 with more optimisation is some 1.5 times faster.
 
 use evenair_scenario::Scenario;
 use evenair_sim::run;
@@ -13,14 +12,14 @@ use super::case::{Case, Group, Traffic, What};
 use super::ns3::Ns3;
 use super::{Args, cases, ours};
 
-/// How many turns there are.
+/// Number of turns.
 const TIMES: usize = 7;
-/// How far the mean goodput of the two may be apart, in percent of ns-3's.
+/// Tolerance of the difference in mean goodput, in percent of ns-3's.
 const APART_PERCENT: f64 = 5.0;
 
 struct Speed {
     case: Case,
-    /// Ours is to be this many times as fast.
+    /// Required ratio of our speed to ns-3's.
     goal: f64,
     /// Length of our run.
     our_seconds: u32,
@@ -32,7 +31,7 @@ fn speeds() -> Vec<Speed> {
     speeds
 }
 
-/// Datagrams at twice the rate that the medium carries, so that ns-3 has few to make and to throw away.
+/// Datagrams at twice the rate that the medium carries, so that ns-3 makes and drops few of them.
 fn dot11b() -> Vec<Speed> {
     let saturated = |count, mbps| Group { name: "up", count, rate: "11", traffic: Traffic::UpUdp(964, mbps) };
     let downloads = |count| Group { name: "down", count, rate: "11", traffic: Traffic::DownTcp };
@@ -48,9 +47,9 @@ fn dot11b() -> Vec<Speed> {
     ]
 }
 
-/// Datagrams at one and a half times the rate that the medium carries, so that queues are full before they are compared and
-/// neither side makes many only to throw them away. ns-3 takes 4 to 9 s of CPU time for a turn: in less, the goodput of a case is
-/// not known to a few per cent.
+/// Datagrams at one and a half times the rate that the medium carries, so that queues are full before goodput is compared and
+/// neither side makes many only to drop them. ns-3 takes 4 to 9 s of CPU time per turn: with less, the goodput of a case is not
+/// known to a few per cent.
 fn aggregates() -> Vec<Speed> {
     let case = |name: &str, group, seconds, plain: Case| Case {
         name: name.into(),
@@ -74,7 +73,7 @@ fn aggregates() -> Vec<Speed> {
     ]
 }
 
-/// Measures and prints.
+/// Measures and prints all cases.
 pub fn bench(args: &Args) -> Result<(), String> {
     let times = args.times.unwrap_or(TIMES);
     let wanted = |speed: &Speed| args.cases.is_empty() || args.cases.iter().any(|part| speed.case.name.contains(part));
@@ -96,7 +95,7 @@ pub fn bench(args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// What is printed of one case.
+/// The printed lines of one case.
 fn measure(speed: &Speed, ns3: Option<&Ns3>, times: usize) -> Result<String, String> {
     let Speed { case, goal, our_seconds } = speed;
     let (mut ours, mut theirs, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
@@ -126,7 +125,7 @@ fn measure(speed: &Speed, ns3: Option<&Ns3>, times: usize) -> Result<String, Str
     ))
 }
 
-/// Not a number is apart, too: ns-3 carried nothing.
+/// NaN counts as different: ns-3 carried nothing.
 fn verdict(is_reached: bool, apart_percent: f64) -> &'static str {
     match (apart_percent.abs() <= APART_PERCENT, is_reached) {
         (false, _) => "VOID",
@@ -143,7 +142,7 @@ fn our_rate(case: &Case, seconds: u32, seed: u32) -> Result<f64, String> {
     Ok(f64::from(seconds) / (cpu_seconds()? - before))
 }
 
-/// Time that this thread has run so far; Linux tells it in nanoseconds.
+/// CPU time of this thread so far, which Linux reports in nanoseconds.
 fn cpu_seconds() -> Result<f64, String> {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").map_err(|error| error.to_string())?;
     let run_ns: f64 = schedstat.split(' ').next().and_then(|word| word.parse().ok()).ok_or("schedstat has no time")?;
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_carries_the_same_is_compared() {
+    fn a_ratio_counts_only_with_equal_goodput() {
         assert_eq!(verdict(true, 4.9), "reached");
         assert_eq!(verdict(false, -4.9), "NOT REACHED");
         assert_eq!(verdict(true, -5.1), "VOID");

@@ -1,23 +1,23 @@
-//! A set-up that both simulators can be given, and what is compared of it.
+//! A set-up for both simulators, and the values compared.
 
 use std::fmt::Write;
 
 use evenair_units::Streams;
 
-/// What the stations of a group do.
+/// Traffic of the stations of a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Traffic {
     UpTcp,
     DownTcp,
     /// Payload of a datagram in bytes, payload offered by each station in Mb/s.
     UpUdp(u32, f64),
-    /// The same to each station.
+    /// The same in the other direction.
     DownUdp(u32, f64),
-    /// A G.711 call, both directions, as voice.
+    /// A bidirectional G.711 call as voice.
     Voice,
 }
 
-/// Stations that are alike.
+/// A group of identical stations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Group {
     pub name: &'static str,
@@ -27,16 +27,16 @@ pub struct Group {
     pub traffic: Traffic,
 }
 
-/// A value that both simulators yield.
+/// A value of both simulators.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
-    /// Goodput of all.
+    /// Total goodput, Mb/s.
     Goodput,
-    /// Goodput of a group.
+    /// Goodput of a group, Mb/s.
     GoodputOf(&'static str),
-    /// IP level, data and ACKs, of all.
+    /// Total IP-level rate, data and ACKs, Mb/s.
     Ip,
-    /// A group's part of all goodput, 0 to 1.
+    /// A group's share of the total goodput, 0 to 1.
     Share(&'static str),
 }
 
@@ -44,11 +44,11 @@ pub enum What {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
     pub what: What,
-    /// How far the means may be apart.
+    /// Tolerance of the difference of the means.
     pub band: Band,
 }
 
-/// How far means may be apart.
+/// Tolerance of a difference of means.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Band {
     /// In percent of ns-3's.
@@ -57,26 +57,26 @@ pub enum Band {
     Absolute(f64),
 }
 
-/// A set-up, how long it runs, and what is compared.
+/// A set-up, its duration, and the values compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
     pub name: String,
     pub standard: &'static str,
     pub basic: &'static [&'static str],
-    /// Of the channel.
+    /// Channel width.
     pub width_mhz: u32,
     pub groups: Vec<Group>,
     /// Frames that carry more than 500 bytes are sent after RTS/CTS.
     pub rts: bool,
     pub short_preamble: bool,
-    /// Groups and the percentage of frames to them that are lost.
+    /// Groups, and the percentage of lost frames to them.
     pub losses: Vec<(&'static str, u32)>,
     /// Groups whose stations do not hear each other.
     pub hidden: Vec<&'static str>,
     /// EDCA, with no TXOP for best effort.
     pub edca: bool,
     pub ap_queue: u32,
-    /// Of the wired network.
+    /// Rate of the wired network.
     pub lan_mbps: u32,
     pub delay_ms: u32,
     /// TCP window in bytes, without scaling.
@@ -84,14 +84,14 @@ pub struct Case {
     /// Segments per ACK.
     pub ack_every: u32,
     pub seconds: u32,
-    /// Not counted, at the start.
+    /// Omitted time at the start, in seconds.
     pub warmup: u32,
-    /// In the short validation, too.
+    /// The case is in the short validation, too.
     pub in_short: bool,
     pub metrics: Vec<Metric>,
 }
 
-/// What one group of one run got, Mb/s.
+/// Results of a group in a run, Mb/s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Got {
     pub group: String,
@@ -100,13 +100,13 @@ pub struct Got {
 }
 
 pub const STATION_QUEUE: u32 = 500;
-/// What the set-ups have that say nothing else, and what ns-3's program takes then.
+/// Default values of set-ups, and of ns-3's program.
 pub const WIDTH_MHZ: u32 = 20;
 pub const LAN_MBPS: u32 = 100;
-/// ns-3 repeats a frame as often as its FrameRetryLimit says, 7 times, with or without RTS; our limits count the first
-/// attempt, too, as the standard's retry counters do.
+/// Attempts per frame in our simulator. ns-3 repeats a frame FrameRetryLimit times, 7, with or without RTS; our limits
+/// count the first attempt, too, as the standard's retry counters do.
 const ATTEMPTS: u32 = 8;
-/// IP packets and MAC frames of TCP's ACKs are below it, those with data above.
+/// Size in bytes above which RTS is used: ACKs of TCP, as IP packets and MAC frames, are below it, those with data above.
 const RTS_THRESHOLD: u32 = 500;
 
 impl What {
@@ -213,7 +213,7 @@ station_buffer = "{STATION_QUEUE} packets"
         text
     }
 
-    /// The table of TCP's settings: ns-3's stack, and what of it the case changes.
+    /// The TCP table: ns3's stack with the changes of the case.
     fn tcp(&self) -> String {
         let mut text = "[tcp]\nstack = \"ns-3\"\n".to_owned();
         if self.ack_every == 1 {
@@ -226,7 +226,7 @@ station_buffer = "{STATION_QUEUE} packets"
         text
     }
 
-    /// The set-up as arguments of ns-3's program, but for the seed.
+    /// The set-up as arguments of ns-3's program, without the seed.
     pub fn ns3_args(&self) -> Vec<String> {
         let groups: Vec<String> = self.groups.iter().map(ns3_group).collect();
         let mut args = vec![

@@ -1,24 +1,24 @@
-//! The cases: families of a set of figures measured with ns-3 (A to F), others like them, and hidden stations (H).
+//! The cases: families of figures measured with ns-3 (A to F), similar ones, and hidden stations (H).
 //!
-//! Lengths are such that the difference of the means is known to well within the band, and no longer: ns-3 simulates
-//! some five seconds in one of CPU time. Where uncapped windows meet a full drop-tail queue at several rates, who is
-//! locked out depends on the seed, and no single run that can be paid for says anything. D has both: cases with capped
-//! windows, and "uncapped" ones, whose totals and shares are judged like all others, by means over seeds, of which ns-3 has
-//! 20 and ours 100: apart by at most 5 % of ns-3's mean, or by at most the half width of the difference's 95 % interval
-//! where that is wider, up to twice the 5 %.
+//! Durations are just long enough for the difference of the means to be known to well within the band: ns-3 simulates some
+//! five seconds per second of CPU time. If uncapped windows meet a full drop-tail queue at several rates, the seed decides
+//! which flow is locked out, and no affordable single run shows anything. D has both: cases with capped windows, and
+//! "uncapped" ones, whose totals and shares are compared like all others, by means over seeds, of which ns-3 has 20 and
+//! ours 100: they may differ by 5 % of ns-3's mean, or by the half width of the difference's 95 % interval if that is
+//! wider, up to twice the 5 %.
 
 use super::case::{Band, Case, Group, LAN_MBPS, Metric, Traffic, WIDTH_MHZ, What};
 
 const DOT11B: &[&str] = &["1", "2"];
 const OFDM: &[&str] = &["6", "12", "24"];
-/// Datagrams: throughput within 2 %.
+/// Tolerance of datagram throughput.
 const UDP: Band = Band::Percent(2.0);
-/// TCP: totals and shares within 5 %.
+/// Tolerance of TCP totals and shares.
 const TCP: Band = Band::Percent(5.0);
-/// Where a share is next to nothing, five hundredths of it are less than a packet: half a hundredth of the whole.
+/// Tolerance of a share of nearly zero, of which 5 % would be less than a packet.
 const TRACE: Band = Band::Absolute(0.005);
-/// 44 segments of 1460 bytes: the largest whole number below 65 536 bytes. ns-3 fills the rest of a window with a small
-/// segment, which our sender keeps back (RFC 9293, section 3.8.6.2.1, silly windows).
+/// Window of 44 segments of 1460 bytes: the largest whole number below 65 536 bytes. ns-3 fills the rest of a window with a
+/// small segment, which our sender does not send (RFC 9293, section 3.8.6.2.1, silly windows).
 const WINDOW: u32 = 44 * 1460;
 
 /// Datagrams of `payload` bytes from each of `n` stations, `total` Mb/s together.
@@ -26,7 +26,7 @@ fn uploads(n: u32, payload: u32, total: f64) -> Traffic {
     Traffic::UpUdp(payload, total / f64::from(n))
 }
 
-/// Stations saturated with datagrams: twice what the medium carries at `rate` Mb/s.
+/// Stations saturated with datagrams: twice the capacity of the medium at `rate` Mb/s.
 fn saturated(standard: &'static str, n: u32, rate: &'static str, traffic: Traffic, seconds: u32) -> Case {
     Case {
         name: String::new(),
@@ -51,7 +51,7 @@ fn saturated(standard: &'static str, n: u32, rate: &'static str, traffic: Traffi
     }
 }
 
-/// TCP between stations and the server; groups as given.
+/// TCP between the server and the stations of these groups.
 fn tcp(standard: &'static str, groups: Vec<Group>, seconds: u32, warmup: u32) -> Case {
     Case {
         groups,
@@ -75,7 +75,7 @@ fn datagrams() -> Vec<Case> {
     let ofdm = |standard, n| saturated(standard, n, "54", uploads(n, 1000, 60.0), 3);
     let mut cases: Vec<Case> =
         [(1, 6), (2, 6), (5, 8), (10, 8), (20, 8)].map(|(n, s)| named(format!("A b n={n}"), b(n, s))).into();
-    // ns-3 sends frames of 2 Mb/s with the long preamble whatever it is told: answers at 11 Mb/s then.
+    // ns-3 always sends frames of 2 Mb/s with the long preamble, so answers are at 11 Mb/s.
     let short = Case { short_preamble: true, basic: &["1", "2", "5.5", "11"], ..b(5, 6) };
     cases.push(named("A b short preamble n=5", short));
     cases.push(named("A b RTS n=10", Case { rts: true, ..b(10, 6) }));
@@ -86,7 +86,7 @@ fn datagrams() -> Vec<Case> {
     cases
 }
 
-/// The performance anomaly: both get what the slow one can have.
+/// The performance anomaly: both stations get the throughput of the slow one.
 fn mixed_datagrams() -> Case {
     let groups =
         vec![group("fast", 1, "11", Traffic::UpUdp(964, 5.0)), group("slow", 1, "1", Traffic::UpUdp(964, 5.0))];
@@ -109,7 +109,7 @@ fn downloads() -> Vec<Case> {
     cases
 }
 
-/// C: uploads beside downloads, which they starve.
+/// C: uploads beside downloads, which starve.
 fn uploads_beside_downloads() -> Vec<Case> {
     let case = |n, seconds, band| {
         let groups = vec![group("up", n, "11", Traffic::UpTcp), group("down", n, "11", Traffic::DownTcp)];
@@ -148,7 +148,7 @@ fn unequal_rates() -> Vec<Case> {
     ]
 }
 
-/// E: one download beside calls that go first. Calls begin at random instants of a packet's time.
+/// E: one download beside calls with priority. Calls begin at random instants within a packet interval.
 fn calls() -> Vec<Case> {
     let case = |k, seconds| {
         let mut groups = vec![group("down", 1, "54", Traffic::DownTcp)];
@@ -159,7 +159,7 @@ fn calls() -> Vec<Case> {
     vec![case(0, 8), case(5, 6), case(10, 6)]
 }
 
-/// F: frames to a station get lost. Two datagram flows through one full buffer would compare the phases of their senders,
+/// F: frames to a station are lost. Two datagram flows through one full buffer would compare the phases of their senders,
 /// so there is one, and downloads whose windows do not fill the buffer.
 fn losses() -> Vec<Case> {
     let one = |percent| Case {
@@ -179,8 +179,8 @@ fn losses() -> Vec<Case> {
     ]
 }
 
-/// H: stations that do not hear each other. At 54 Mb/s, where ns-3's error model never decodes a frame that another of
-/// equal power overlaps, as ours does not.
+/// H: hidden stations. At 54 Mb/s, since neither ns-3's error model nor ours decodes a frame there that another of equal
+/// power overlaps.
 fn hidden_stations() -> Vec<Case> {
     let of = |n, seconds| Case { hidden: vec!["up"], ..saturated("802.11a", n, "54", uploads(n, 1000, 60.0), seconds) };
     vec![
@@ -190,13 +190,13 @@ fn hidden_stations() -> Vec<Case> {
     ]
 }
 
-/// 802.11ax or ac through a fast wired network, without stations, for others to fill.
+/// 802.11ax or ac through a fast wired network, without stations; callers add groups.
 pub fn aggregating(standard: &'static str, width_mhz: u32) -> Case {
     let case = saturated(standard, 1, "6", uploads(1, 1_472, 10.0), 10);
     Case { width_mhz, lan_mbps: 10_000, ap_queue: 1_000, ..case }
 }
 
-/// 802.11b without stations, for others to fill.
+/// 802.11b without stations; callers add groups.
 pub fn plain() -> Case {
     saturated("802.11b", 1, "11", uploads(1, 964, 10.0), 10)
 }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_is_a_sound_scenario_and_has_a_name_of_its_own() {
+    fn every_case_is_a_valid_scenario_with_a_unique_name() {
         let mut names: Vec<String> = all().into_iter().map(|case| case.name).collect();
         for case in all() {
             let scenario = Scenario::parse(&case.scenario(1), &case.name);

@@ -1,9 +1,9 @@
-//! Do the two simulators agree?
+//! Statistical comparison of the two simulators.
 //!
 //! For each value, the difference of the means over seeds and the half width of its 95 % interval (Welch, "The
 //! generalization of Student's problem when several different population variances are involved", Biometrika 34, 1947).
-//! They agree if the difference is not above the larger of band and half width. A half width above twice the band says
-//! nothing: that is no case, and counts as a failure.
+//! They agree if the difference is at most the larger of band and half width. If the half width exceeds twice the band the
+//! result is inconclusive, and counts as a failure.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -18,20 +18,20 @@ use super::case::{Band, Case, Got};
 use super::ns3::Ns3;
 use super::{Args, cases, ours, table};
 
-/// Runs of ns-3 in each case.
+/// Runs of ns-3 per case.
 const SEEDS: u32 = 20;
-/// Runs of ours for each of ns-3's: they cost next to nothing.
+/// Our runs per run of ns-3: they cost next to nothing.
 const OURS_FOR_EACH: u32 = 5;
-/// Runs of ns-3 at once.
+/// Concurrent runs of ns-3.
 const JOBS: usize = 2;
 
-/// What came of one value.
+/// Status of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Agree,
     Differ,
-    /// The interval is too wide to tell.
+    /// Inconclusive: the interval is too wide.
     NoCase,
 }
 
@@ -51,7 +51,7 @@ pub struct Judged {
     pub seeds: usize,
 }
 
-/// Runs and judges the cases that are asked for; whether all agree.
+/// Runs and compares the selected cases; returns whether all agree.
 pub fn validate(args: &Args) -> Result<bool, String> {
     let ns3 = Ns3::find().ok_or("ns-3 is not there; scripts/ns3 gets it")?;
     let seeds = args.seeds.unwrap_or(SEEDS).max(2);
@@ -127,7 +127,7 @@ fn judge(metric: &super::case::Metric, ours: &[f64], ns3: &[f64], case: &str) ->
     }
 }
 
-/// Not a number is no case.
+/// NaN is inconclusive.
 fn verdict(difference: f64, half_width: f64, band: f64) -> Verdict {
     if half_width.is_nan() || half_width > 2.0 * band {
         Verdict::NoCase
@@ -138,7 +138,7 @@ fn verdict(difference: f64, half_width: f64, band: f64) -> Verdict {
     }
 }
 
-/// Half the width of the interval of the difference of two means.
+/// Half width of the 95 % interval of the difference of two means.
 fn welch(a: &[f64], b: &[f64]) -> f64 {
     let part = |values: &[f64]| {
         let n = values.len() as f64;

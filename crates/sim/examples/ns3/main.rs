@@ -1,8 +1,8 @@
 //! This simulator beside ns-3 3.44, an independent one, on the same set-ups.
 //!
-//! `ns3 validate` runs every case in both over many seeds and judges whether they agree; `ns3 vary` changes one setting
-//! of a case of ours after the other; `ns3 bench` measures what a simulated second costs in each. `scripts/ns3` gets ns-3 and builds the program that drives it
-//! (`checks/ns3/wlan.cc`); `make validate-ns3` and `make bench` call all that.
+//! `ns3 validate` runs every case in both over many seeds and compares them; `ns3 vary` changes the settings of one of our cases one by
+//! one; `ns3 bench` measures the cost of a simulated second in each. `scripts/ns3` fetches ns-3 and builds the program that drives it
+//! (`checks/ns3/wlan.cc`); `make validate-ns3` and `make bench` call all of it.
 
 mod bench;
 mod case;
@@ -26,7 +26,7 @@ const USAGE: &str = "usage: ns3 validate [--short] [--seeds N] [--jobs N] [--jso
   bench     compare the speed; PART: networks that have it in their names
   list      the cases";
 
-/// What the command line asks for.
+/// Options of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Args {
     command: String,

@@ -1,7 +1,7 @@
-//! Runs of ns-3, and their results kept below `target/ns3`.
+//! Runs of ns-3, and their results, stored below `target/ns3`.
 //!
-//! A result is a function of the program's source, its arguments and the seed, and is kept under a hash of these with
-//! all of it written beside, so that a second validation takes moments.
+//! A result is a function of the program's source, its arguments and the seed, and is stored under a hash of these together
+//! with them, so that a second validation takes moments.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,7 +21,7 @@ pub struct Ns3 {
     store: PathBuf,
 }
 
-/// One run: what each group got, and the CPU time of the event loop.
+/// One run: the results of each group, and the CPU time of the event loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     pub got: Vec<Got>,
@@ -29,7 +29,7 @@ pub struct Run {
 }
 
 impl Ns3 {
-    /// `None` where `scripts/ns3` has not built it.
+    /// `None` if `scripts/ns3` has not built it.
     pub fn find() -> Option<Self> {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/ns3");
         let program = target.join("wlan");
@@ -52,7 +52,7 @@ impl Ns3 {
         Ok(run)
     }
 
-    /// One run, always made anew.
+    /// One run, never from the store.
     pub fn run_anew(&self, case: &Case, seed: u32) -> Result<Run, String> {
         let output = self.output(&with_seed(case, seed))?;
         parse(&output).ok_or(format!("ns-3 printed {output:?}"))
@@ -79,7 +79,7 @@ fn kept(path: &Path, args: &[String]) -> Option<Run> {
     same.then(|| parse(record["output"].as_str()?)).flatten()
 }
 
-/// The line that the program prints.
+/// Parses the program's output line.
 fn parse(line: &str) -> Option<Run> {
     let value: Value = serde_json::from_str(line).ok()?;
     let got = value["groups"].as_object()?.iter().map(|(group, got)| {
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn its_line_is_understood() {
+    fn the_output_line_is_parsed() {
         let line = r#"{"cpu_s": 1.5, "groups": {"up": {"ip_mbps": 2.5, "goodput_mbps": 2.25}}}"#;
         let got = vec![Got { group: "up".into(), ip: 2.5, goodput: 2.25 }];
         assert_eq!(parse(line), Some(Run { got, cpu_s: 1.5 }));

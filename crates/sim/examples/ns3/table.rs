@@ -1,10 +1,10 @@
-//! What was found, for people.
+//! Tables of the results.
 
 use std::fmt::Write;
 
 use super::judge::{Judged, Verdict};
 
-/// One line a value, and how many agree.
+/// One line per value, and the number of values that agree.
 pub fn table(judged: &[Judged]) -> String {
     let wide = |text: fn(&Judged) -> &str| judged.iter().map(|value| text(value).len()).max().unwrap_or(0);
     let (case_wide, what_wide) = (wide(|value| &value.case), wide(|value| &value.what));

@@ -1,8 +1,8 @@
-//! What makes the goodput of classes differ: a case of ours, with one setting after the other changed.
+//! Causes of the differences in the classes' goodput: one of our cases, with its settings changed one by one.
 //!
-//! `ns3 vary "D uncapped n=9"` prints, for each change, the goodput of each group, and in brackets how often its senders
-//! retransmitted and how many segments an ACK of its receivers covers: means over seeds, of goodput with their 95 % intervals.
-//! ns-3's own row stands first where `scripts/ns3` has got it. docs/simulator.md says what came of it.
+//! `ns3 vary "D uncapped n=9"` prints, for each change, the goodput of each group, and in brackets its senders'
+//! retransmissions and the segments per ACK of its receivers: means over seeds, of goodput with their 95 % intervals. ns-3's
+//! own row comes first if `scripts/ns3` has fetched it. docs/simulator.md has the conclusions.
 
 use std::ops::ControlFlow;
 
@@ -17,28 +17,28 @@ use super::case::Case;
 use super::ns3::Ns3;
 use super::{Args, cases};
 
-/// Runs of each change, and of ns-3 at most.
+/// Runs of each change, and at most of ns-3.
 const SEEDS: u32 = 20;
 
 /// One change of the set-up.
 struct Change {
     name: &'static str,
-    /// Keys of the scenario, as behind `--set`.
+    /// Keys of the scenario, as with `--set`.
     sets: &'static [(&'static str, &'static str)],
-    /// Settings that no key has.
+    /// Configuration for which there is no key.
     tcp: Option<Config>,
 }
 
-/// What a group of one run got; of ns-3's only the goodput is known.
+/// Results of a group in a run; of ns-3's only the goodput is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cell {
-    /// Mb/s.
+    /// Goodput, Mb/s.
     goodput: f64,
     retransmissions_per_second: Option<f64>,
     segments_per_ack: Option<f64>,
 }
 
-/// The groups of one run, in their order.
+/// The groups of one run, in order.
 type Row = Vec<Cell>;
 
 const fn keys(name: &'static str, sets: &'static [(&'static str, &'static str)]) -> Change {
@@ -52,7 +52,7 @@ fn ns3(name: &'static str, change: fn(&mut Config)) -> Change {
     Change { name, sets: &[], tcp: Some(config) }
 }
 
-/// A change of the textbook's stack with Reno's window, as `stack = "textbook"` has it.
+/// A change of the textbook stack with Reno's window, as `stack = "textbook"` has it.
 fn textbook(name: &'static str, change: fn(&mut Config)) -> Change {
     let mut config = Config { growth: Growth::PerAck, idle_restart: false, ..Config::rfc() };
     config.rto.floor = RtoFloor::Total(Span::from_millis(200));
@@ -61,7 +61,7 @@ fn textbook(name: &'static str, change: fn(&mut Config)) -> Change {
     Change { name, sets: &[], tcp: Some(config) }
 }
 
-/// Of ns-3's stack: its quirks, its recovery, its timers, and the path.
+/// Changes of ns-3's stack: its quirks, its recovery, its timers, and the path.
 fn changes_of_ns3() -> Vec<Change> {
     vec![
         keys("ns-3 stack", &[]),
@@ -90,7 +90,7 @@ fn changes_of_ns3() -> Vec<Change> {
     ]
 }
 
-/// Of the textbook's stack: what ns-3's has otherwise.
+/// Changes of the textbook stack towards ns-3's.
 fn changes_of_the_textbook() -> Vec<Change> {
     vec![
         textbook("textbook, Reno", |_| ()),
@@ -134,7 +134,7 @@ impl Change {
     }
 }
 
-/// Prints the table of each case that is asked for.
+/// Prints the table of each selected case.
 pub fn vary(args: &Args) -> Result<(), String> {
     let seeds = args.seeds.unwrap_or(SEEDS).max(2);
     let wanted = |case: &Case| args.cases.iter().any(|name| case.name.starts_with(name.as_str()));
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stacks_that_are_changed_are_those_of_the_keys() {
+    fn the_changed_stacks_are_those_of_the_keys() {
         let case = cases::all().into_iter().find(|case| case.name == "D n=3").expect("there is one");
         let same = |with: &Change, of: &Change| assert_eq!(with.run(&case, 1), of.run(&case, 1), "{}", with.name);
         same(&ns3("capped as the case", |config| *config = config.clone().with_window(Bytes(64_240))), &keys("", &[]));

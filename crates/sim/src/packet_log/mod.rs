@@ -1,7 +1,7 @@
 //! A record of each packet on the WLAN, from the buffer of its sender to its receiver or its loss.
 //!
-//! Transmissions are those that the medium reports to a watcher, as for `trace`; the rest is noted where it is counted for the results.
-//! In memory are the packets that are under way, and the records until they are taken.
+//! Transmissions are those that the medium reports to a watcher, as for `trace`; the rest is recorded where it is counted for the
+//! results. Memory holds the packets in progress, and the records until they are taken.
 
 mod watch;
 
@@ -16,14 +16,14 @@ use crate::packet::PacketId;
 /// The records of a run.
 #[derive(Debug, Default)]
 pub(crate) struct PacketLog {
-    /// Of packets under way, by their places in the pool.
+    /// Packets in progress, by index in the pool.
     under_way: Vec<UnderWay>,
-    /// Packets so far of each application: to its station, and from it.
+    /// Packets of each application so far: to its station, and from it.
     counts: Vec<[u64; 2]>,
     records: Vec<PacketRecord>,
 }
 
-/// What is known of a packet that came to the buffer of its sender.
+/// State of a packet that has entered its sender's buffer.
 #[derive(Clone, Copy, Debug, Default)]
 struct UnderWay {
     sequence: Option<u64>,
@@ -34,7 +34,7 @@ struct UnderWay {
 }
 
 impl PacketLog {
-    /// The number of a packet of an application.
+    /// Number of the next packet of an application in this direction.
     fn number(&mut self, app: u32, way: Direction) -> u64 {
         let app = app as usize;
         if app >= self.counts.len() {
@@ -52,7 +52,7 @@ impl PacketLog {
         &mut self.under_way[id.place()]
     }
 
-    /// Notes whose packets a transmission is for.
+    /// Records the packets that a transmission carries.
     pub(crate) fn note(&mut self, on_air: &OnAir, medium: &Medium<PacketId>) {
         let OnAir::Begins(Transmission { at, from, kind, rate, .. }) = *on_air else { return };
         let (category, attempt, is_rts) = match kind {

@@ -1,4 +1,4 @@
-//! The taps of the records of packets in the world.
+//! Hooks in the world that record packets.
 
 use evenair_medium::DropReason;
 use evenair_results::PacketRecord;
@@ -11,7 +11,7 @@ use crate::packet::{Body, PacketId};
 use crate::world::World;
 
 impl World {
-    /// From now on each packet on the WLAN is recorded.
+    /// Starts to record each packet on the WLAN.
     pub(crate) fn record_packets(&mut self) {
         self.packet_log = Some(Box::default());
         self.watch_air();
@@ -22,7 +22,7 @@ impl World {
         self.packet_log.as_mut().map(|log| std::mem::take(&mut log.records)).unwrap_or_default()
     }
 
-    /// A packet comes to the buffer of its sender on the WLAN, or finds no room there.
+    /// Records a packet that enters its sender's buffer on the WLAN, or finds no room there.
     #[inline(always)]
     pub(crate) fn log_enqueued(&mut self, id: PacketId) {
         if self.packet_log.is_some() {
@@ -42,7 +42,7 @@ impl World {
         *log.under_way(id) = UnderWay { sequence, enqueued, ..UnderWay::default() };
     }
 
-    /// A packet was received; after so many attempts.
+    /// Records a packet that was received after this many attempts.
     #[inline(always)]
     pub(crate) fn log_delivered(&mut self, id: PacketId, end: End, attempts: u32) {
         if self.packet_log.is_some() {
@@ -50,7 +50,7 @@ impl World {
         }
     }
 
-    /// A packet was lost.
+    /// Records a packet that was lost.
     #[inline(always)]
     pub(crate) fn log_lost(&mut self, id: PacketId, end: End) {
         if self.packet_log.is_some() {
@@ -63,7 +63,7 @@ impl World {
         let Some(log) = &mut self.packet_log else { return };
         let packet = *self.pool.get(id);
         let UnderWay { sequence, enqueued, first_tx, attempts: seen, rate } = *log.under_way(id);
-        // Failed RTS of a burst may count as an attempt, too.
+        // A failed RTS of a burst may count as an attempt, too.
         debug_assert!(attempts.is_none_or(|attempts| attempts >= seen), "{attempts:?} attempts, {seen} seen");
         log.records.push(PacketRecord {
             station: self.scenario.apps[packet.app as usize].station as u32,
@@ -81,7 +81,7 @@ impl World {
         });
     }
 
-    /// A datagram was never made because the buffer of its station was full when it was due.
+    /// Records a datagram that was never made because its station's buffer was full when it was due.
     #[inline(never)]
     pub(crate) fn log_unmade(&mut self, app: u32, due: Instant, ip: Bytes) {
         let Some(log) = &mut self.packet_log else { return };

@@ -12,16 +12,16 @@ use super::rto::RttEstimator;
 /// The largest packet that is handed to segmentation, in bytes.
 const LARGEST_PACKET: u64 = 65_536;
 
-/// The packet that grows just now.
+/// The batch that is being filled.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Batch {
-    /// When its first segment left, and how many have.
+    /// When its first segment left, and the number of segments so far.
     last: Option<(Instant, u64)>,
 }
 
 impl Batch {
-    /// A segment of new data leaves, with `more` to follow at once; a packet has at most `largest` segments. Whether the
-    /// segment is the last of a packet of several.
+    /// Adds a segment of new data, with `more` to follow at once; a batch has at most `largest` segments. Returns whether
+    /// the segment is the last of a batch of several.
     pub(super) fn ends(&mut self, now: Instant, more: bool, largest: u64) -> bool {
         let before = self.last.filter(|&(at, _)| at == now).map_or(0, |(_, segments)| segments);
         let segments = before + 1;
@@ -31,12 +31,12 @@ impl Batch {
     }
 }
 
-/// Segments of the largest packet: what the pacing rate would send in a millisecond, more on a short path, and two at
-/// least (`tcp_tso_autosize`).
+/// Segments of the largest packet: what the pacing rate sends in a millisecond, more on a short path, and at least two
+/// (`tcp_tso_autosize`).
 pub(super) fn largest(window: &Window, rtt: &RttEstimator, mss: u64) -> u64 {
     let Some((srtt, min)) = rtt.srtt().zip(rtt.min()) else { return u64::MAX };
     let per_ms = u128::from(window.cwnd()) * 1_000_000 / u128::from(srtt.as_nanos().max(1));
-    // Twice the window a round trip in slow start, 1.2 times after it.
+    // Pacing rate: twice the window per round trip in slow start, 1.2 times after it.
     let tenths = if window.cwnd() < window.ssthresh() / 2 { 20 } else { 12 };
     let paced = (per_ms * tenths / 10).min(u128::from(LARGEST_PACKET)) as u64;
     let on_short_path = LARGEST_PACKET >> (min.as_micros() >> 9).min(63);
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_of_several_is_pushed_and_one_alone_is_not() {
+    fn the_last_segment_of_a_batch_is_pushed_and_a_single_one_is_not() {
         let (mut batch, now) = (Batch::default(), Instant::ZERO);
         assert!(!batch.ends(now, false, 9), "alone");
         let later = now + Span::from_millis(1);

@@ -25,7 +25,7 @@ pub struct Config {
     pub initial_window: u32,
     /// How the window grows and shrinks.
     pub algorithm: Algorithm,
-    /// What an acknowledgment is worth to the window.
+    /// How acknowledgments let the window grow.
     pub growth: Growth,
     /// How loss is found and repaired. The SACK kinds offer SACK and fall back to NewReno where the other end does not.
     pub recovery: LossRecovery,
@@ -58,39 +58,38 @@ pub struct Config {
     pub idle_restart: bool,
     /// Time in TIME-WAIT (twice the maximum segment lifetime, RFC 9293, section 3.6.1).
     pub time_wait: Span,
-    /// What another simulator does otherwise than the RFCs: for comparisons with it only.
+    /// Deviations of another simulator from the RFCs: for comparisons with it only.
     pub quirks: Quirks,
 }
 
-/// Ways of ns-3 3.44 in which its TCP deviates from the RFCs. None of them is in any other set of settings than that for
-/// comparisons with it.
+/// Deviations of ns-3 3.44's TCP from the RFCs. Only the configuration for comparisons with ns-3 has any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// Every ACK gives a sample of the round-trip time, without timestamps as well, and each sample the weight of a whole
-    /// round trip's. The deviation forgets within a few ACKs how much the path varies, and the timer runs out where a
-    /// frame takes all its retries. RFC 7323, appendix G, warns of this.
+    /// Every ACK gives a sample of the round-trip time, also without timestamps, and each sample has the weight of a whole
+    /// round trip's. The deviation forgets the variation of the path within a few ACKs, and the timer expires when a frame
+    /// takes all its retries. RFC 7323, appendix G, warns of this.
     pub sample_every_ack: bool,
-    /// In a fast recovery, with SACK as well, the first partial ACK restarts the retransmission timer and others do not
-    /// (the impatient variant of RFC 6582), so that a long recovery ends in a timeout. RFC 6675, section 6, has every
-    /// ACK restart it that advances.
+    /// In a fast recovery, also with SACK, the first partial ACK restarts the retransmission timer and others do not (the
+    /// impatient variant of RFC 6582), so that a long recovery ends in a timeout. In RFC 6675, section 6, every ACK that
+    /// advances restarts it.
     pub impatient_recovery: bool,
-    /// The doubled timeout is forgotten at the first new ACK and not at the first new sample, so that a path on which it
-    /// ran out needlessly sees it do so again. RFC 6298, section 5, and Karn keep it.
+    /// The doubled timeout is reset by the first new ACK and not by the first new sample, so that on a path with a long
+    /// round trip it expires needlessly again. RFC 6298, section 5, and Karn keep it.
     pub forgets_back_off: bool,
 }
 
 impl Quirks {
-    /// None.
+    /// No deviations.
     pub const NONE: Self = Self { sample_every_ack: false, impatient_recovery: false, forgets_back_off: false };
 
-    /// Those of ns-3 3.44.
+    /// The deviations of ns-3 3.44.
     pub const NS3: Self = Self { sample_every_ack: true, impatient_recovery: true, forgets_back_off: true };
 }
 
 /// A congestion control algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// RFC 5681: one segment a round trip, half at loss.
+    /// RFC 5681: one segment per round trip, half at loss.
     Reno,
     /// RFC 9438.
     Cubic {
@@ -100,43 +99,43 @@ pub enum Algorithm {
         /// from every ACK, that is, timestamps.
         hystart: bool,
     },
-    /// CUBIC as Linux has it.
+    /// CUBIC as in Linux.
     LinuxCubic {
         /// Leave slow start when delay grows or ACKs come in a long train (HyStart). Needs timestamps, too.
         hystart: bool,
     },
 }
 
-/// What an acknowledgment is worth to the window.
+/// How much an acknowledgment lets the window grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// Every ACK counts alike: at most a segment in slow start, `MSS^2 / cwnd` after it (RFC 5681, equation 3). Delayed
     /// acknowledgments slow the growth. ns-2 and ns-3 do so.
     PerAck,
-    /// The bytes acknowledged count (RFC 3465), in slow start at most `limit` segments an ACK.
+    /// The bytes acknowledged count (RFC 3465), in slow start at most `limit` segments per ACK.
     Bytes {
         /// Segments (the L of RFC 3465, section 2.3).
         limit: u32,
     },
-    /// The bytes count of which an ACK is the first to say that they arrived, without limit: those it covers, less what
-    /// was SACKed before (Linux).
+    /// The bytes newly reported as received by an ACK count, without limit: those it covers, less what was SACKed before
+    /// (Linux).
     Delivered,
 }
 
-/// How loss is found and repaired.
+/// How loss is detected and repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossRecovery {
     /// Fast recovery ends with the first new acknowledgment (Reno as of 1990, RFC 5681 without RFC 6582).
     Reno,
-    /// RFC 6582: one loss a round trip is repaired.
+    /// RFC 6582: one loss per round trip is repaired.
     NewReno,
     /// RFC 6675.
     Sack,
     /// RFC 6675 with the window of RFC 6937.
     SackPrr,
-    /// RFC 8985: what was sent before something that has arrived is lost, whether it was sent for the first time or
-    /// again, and a silent tail is probed. With the window of RFC 6937 (RFC 9937's rule for when it may grow), and what
-    /// is left of the window at loss taken from the window itself, as Linux does.
+    /// RFC 8985: a segment is lost if one sent after it has arrived, whether it was sent for the first time or again, and a
+    /// silent tail is probed. With the window of RFC 6937 (RFC 9937's rule for when it may grow), and a threshold that is
+    /// computed from the window itself, as in Linux.
     Rack,
 }
 
@@ -144,25 +143,24 @@ pub enum LossRecovery {
 /// fills a gap, and a FIN are always acknowledged at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckPolicy {
-    /// Acknowledge every how many segments: 1 all, 2 delayed acknowledgments.
+    /// Number of segments per acknowledgment: 1 for each, 2 for delayed acknowledgments.
     pub segments: u32,
     /// Longest wait for more segments.
     pub delay: Span,
     /// Segments at the start of a connection that are acknowledged one by one, so that the sender's slow start is not
-    /// held up (Linux: up to 16); and again as many after a silence longer than this end's own retransmission timeout, and
-    /// after a segment that had been there before.
+    /// delayed (Linux: up to 16); as many again after a silence longer than this end's own retransmission timeout, and
+    /// after a duplicate segment.
     pub quick: u32,
-    /// Acknowledge a segment with PSH, or one that is not full, as soon as the application has read it, unless this end
-    /// answers with data itself: its sender may have no more to send and wait (Linux, for full segments since 6.6).
-    /// Together with [`Config::push_batches`] this makes bulk receivers acknowledge rather more than every second
-    /// segment.
+    /// Acknowledge a segment with PSH, or a short one, as soon as the application has read it, unless this end answers with
+    /// data itself: its sender may have no more to send and wait (Linux, for full segments since 6.6). With
+    /// [`Config::push_batches`], bulk receivers acknowledge more often than every second segment.
     pub pushed: bool,
 }
 
 /// Retransmission timeout (RFC 6298).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
-    /// Before there is a sample.
+    /// Timeout before the first sample.
     pub initial: Span,
     /// Lower bound.
     pub floor: RtoFloor,
@@ -170,7 +168,7 @@ pub struct RtoConfig {
     pub max: Span,
 }
 
-/// What the lower bound of the timeout bounds.
+/// What the lower bound of the timeout applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoFloor {
     /// The timeout (RFC 6298, rule 2.4: 1 s).
@@ -179,7 +177,7 @@ pub enum RtoFloor {
     AboveSrtt(Span),
 }
 
-/// Settings that cannot work.
+/// A configuration that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// Options would leave no space for data.
@@ -188,18 +186,18 @@ pub enum ConfigError {
     /// Nothing could ever be sent.
     #[error("initial_window is 0 segments; it must be at least 1")]
     InitialWindow,
-    /// Nothing would ever be acknowledged, or every segment counts for nothing.
+    /// Received data would never be acknowledged, or no segment would count.
     #[error("{0} is 0; it must be at least 1")]
     Zero(&'static str),
     /// A buffer that does not hold one segment.
     #[error("{name} is {size}; it must hold at least one segment (mss)")]
     Buffer {
-        /// Which one.
+        /// Name of the setting.
         name: &'static str,
-        /// How large it is set to.
+        /// Its size.
         size: Bytes,
     },
-    /// Larger than a window can be.
+    /// Larger than the largest window.
     #[error("receive_buffer is {0}; a window is at most 65535 bytes shifted by 14 (RFC 7323, section 2.3)")]
     ReceiveBuffer(Bytes),
     /// The bounds of the timeout contradict each other.
@@ -208,8 +206,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// What the RFCs ask for: SACK, delayed acknowledgments within 200 ms, initial window 10, timeout at least 1 s.
-    /// Reno's window; 1 MiB buffers.
+    /// As the RFCs require: SACK, delayed acknowledgments within 200 ms, initial window 10, timeout at least 1 s. Reno's
+    /// window; 1 MiB buffers.
     pub const fn rfc() -> Self {
         Self {
             mss: 1460,
@@ -238,7 +236,7 @@ impl Config {
         }
     }
 
-    /// Near to Linux's defaults: CUBIC with HyStart, RACK-TLP with PRR, delayed acknowledgments within 40 ms after 16
+    /// Close to Linux's defaults: CUBIC with HyStart, RACK-TLP with PRR, delayed acknowledgments within 40 ms after 16
     /// quick ones, timeout 200 ms above the round-trip time up to 120 s, buffers of 6 MiB (receive) and 4 MiB (send).
     pub const fn linux() -> Self {
         Self {
@@ -258,8 +256,8 @@ impl Config {
         }
     }
 
-    /// What the side-by-side runs with ns-3 3.44 use, but for its quirks: NewReno's window with SACK and PRR (its default),
-    /// every ACK alike, delayed acknowledgments within 100 ms, timeout at least 200 ms, no timestamps, an uncapped window.
+    /// The configuration of the comparisons with ns-3 3.44, without its quirks: NewReno's window with SACK and PRR (its default), growth
+    /// per ACK, delayed acknowledgments within 100 ms, timeout at least 200 ms, no timestamps, an uncapped window.
     pub const fn ns3() -> Self {
         Self {
             growth: Growth::PerAck,
@@ -278,7 +276,7 @@ impl Config {
         }
     }
 
-    /// Both buffers hold at most `size`, without window scaling where `size` does not need it: "window 64 kB".
+    /// Limits both buffers to `size`, without window scaling if `size` does not need it: "window 64 kB".
     pub fn with_window(mut self, size: Bytes) -> Self {
         self.send_buffer = size;
         self.receive_buffer = size;
@@ -286,7 +284,7 @@ impl Config {
         self
     }
 
-    /// Every segment is acknowledged at once.
+    /// Acknowledges every segment at once.
     pub fn without_delayed_ack(mut self) -> Self {
         self.ack.segments = 1;
         self
@@ -340,14 +338,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_given_sets_are_sound() {
+    fn the_presets_are_valid() {
         for config in [Config::rfc(), Config::linux(), Config::ns3(), Config::rfc().with_window(Bytes(65_535))] {
             assert_eq!(config.check(), Ok(()));
         }
     }
 
     #[test]
-    fn unsound_settings_are_refused() {
+    fn invalid_settings_are_refused() {
         let refused = |change: fn(&mut Config)| {
             let mut config = Config::rfc();
             change(&mut config);

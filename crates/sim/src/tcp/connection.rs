@@ -42,15 +42,15 @@ pub enum State {
     Closed,
 }
 
-/// One end of a connection. Where there are thousands, each segment finds its connection far from the processor: so what
-/// every segment needs comes first here and in the parts, which all begin where a piece of memory begins that a processor
-/// fetches at once. `prefetch` has these pieces fetched together.
+/// One end of a connection. With thousands of connections, each segment finds its connection outside the caches: so the
+/// fields and parts that every segment needs come first, each aligned to a cache line, and `prefetch` requests them
+/// together.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Connection {
     state: State,
     reset_due: bool,
-    /// What both ends agreed on.
+    /// Negotiated options.
     agreed: Agreed,
     /// The timestamp to echo (TS.Recent).
     stamp_to_echo: u32,
@@ -61,7 +61,7 @@ pub struct Connection {
     sender: Sender,
     stats: Stats,
     time_wait_until: Option<Instant>,
-    /// Shared by those that are set alike: it is read at the beginning, and hardly after that.
+    /// Shared by connections with the same configuration: hardly read after the handshake.
     config: Arc<Config>,
     handshake: Handshake,
 }
@@ -103,8 +103,8 @@ impl Connection {
         })
     }
 
-    /// Has every piece of memory fetched that a segment will need, one with data or one that acknowledges some. A processor
-    /// fetches them side by side then, and not each when the one before has come.
+    /// Prefetches all cache lines that a segment needs, with data or with an acknowledgment: in parallel, not one after the
+    /// other.
     #[inline]
     pub(crate) fn prefetch(&self, is_data: bool) {
         prefetch(self);
@@ -113,7 +113,7 @@ impl Connection {
         self.sender.prefetch(is_data);
     }
 
-    /// Has fetched what is found by what [`Self::prefetch`] has had fetched, when that is there.
+    /// Prefetches what the state prefetched by [`Self::prefetch`] points to; call it when that has arrived in the cache.
     #[inline]
     pub(crate) fn prefetch_more(&self, is_data: bool) {
         if is_data {
@@ -143,7 +143,7 @@ impl Connection {
         Some(self.sender.window().ssthresh()).filter(|&bytes| bytes != u64::MAX).map(Bytes)
     }
 
-    /// Bytes believed to be on their way (the pipe of RFC 6675).
+    /// Bytes estimated to be in flight (the pipe of RFC 6675).
     pub fn in_flight(&self) -> Bytes {
         Bytes(self.sender.pipe())
     }
@@ -182,7 +182,7 @@ impl Connection {
         self.sender.write(bytes.0);
     }
 
-    /// The application always has more to send.
+    /// The application has an endless amount of data to send.
     ///
     /// # Panics
     /// If it closed its direction before.
@@ -191,13 +191,13 @@ impl Connection {
         self.sender.write_endlessly();
     }
 
-    /// The application takes up to `bytes` of what arrived; returns how many there were. For settings without
+    /// The application reads up to `bytes` of the received data; returns how many there were. For configurations without
     /// [`auto_read`](Config::auto_read).
     pub fn read(&mut self, bytes: Bytes) -> Bytes {
         Bytes(self.receiver.read(bytes.0))
     }
 
-    /// Bytes that wait for [`read`](Self::read).
+    /// Received bytes not yet [read](Self::read).
     pub fn readable(&self) -> Bytes {
         Bytes(self.receiver.unread())
     }
@@ -214,18 +214,18 @@ impl Connection {
         self.state = State::Closed;
     }
 
-    /// Bytes that came in order since the last call: what [`Event::Received`] would say.
+    /// Bytes received in order since the last call, as [`Event::Received`] would report them.
     #[inline]
     pub(crate) fn take_received(&mut self) -> Bytes {
         Bytes(std::mem::take(&mut self.events.received))
     }
 
-    /// What happened since the last call, one thing at a time.
+    /// The next event since the last call.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.take()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout), and what for.
+    /// When to call [`handle_timeout`](Self::handle_timeout), and why.
     pub fn poll_deadline(&self) -> Option<(Instant, Timer)> {
         match self.state {
             State::Listen | State::Closed => None,
@@ -243,7 +243,7 @@ impl Connection {
         }
     }
 
-    /// A deadline may have passed.
+    /// Handles the deadlines that have passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.state {
             State::Listen | State::Closed => {}
@@ -274,14 +274,14 @@ impl Connection {
         }
     }
 
-    /// A segment arrived.
+    /// Handles a segment that arrived.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         match self.state {
             State::Closed => {}
             State::Listen => self.handle_in_listen(segment),
             State::SynSent => self.handle_in_syn_sent(now, segment),
             _ if segment.flags.rst => self.finish(CloseReason::Reset),
-            // The other end lost the answer to its SYN (RFC 9293, section 3.10.7.4).
+            // The other end did not get the answer to its SYN (RFC 9293, section 3.10.7.4).
             State::SynReceived if segment.flags.syn => self.handshake.request(),
             _ if segment.flags.syn => self.receiver.ack_now(),
             _ if segment.flags.ack => self.handle_synchronized(now, segment),
@@ -317,7 +317,7 @@ impl Connection {
         self.receiver = Receiver::new(&self.config, payload, segment.end(), shift);
     }
 
-    /// The handshake is over here.
+    /// Completes the handshake at this end.
     fn establish(&mut self, now: Instant, segment: &Segment) {
         if let Some(rtt) = self.stamp_rtt(now, segment).or_else(|| self.handshake.sample(now)) {
             self.sender.rtt.on_sample(rtt, 0, 0);
@@ -352,7 +352,7 @@ impl Connection {
         self.take_data(now, segment);
     }
 
-    /// The sender takes an acknowledgment, with the sample that its timestamps give.
+    /// Hands an acknowledgment to the sender, with the sample that its timestamps give.
     fn handle_ack(&mut self, now: Instant, segment: &Segment, sample: Option<Span>) -> Progress {
         let size = self.agreed.peer_window(segment);
         let progress = self.sender.handle_ack(now, segment, size, sample);
@@ -363,7 +363,7 @@ impl Connection {
     fn take_data(&mut self, now: Instant, segment: &Segment) {
         if segment.seq_len() == 0 {
             if segment.seq < self.receiver.next() {
-                self.receiver.ack_now(); // a probe, or from before something that was lost
+                self.receiver.ack_now(); // a probe, or a late segment
             }
             return;
         }
@@ -417,8 +417,8 @@ impl Connection {
         self.transmit(now, &mut segment).then_some(segment)
     }
 
-    /// The same, written to where it is to be, in place of anything else: it is not moved after that. Whether there is one;
-    /// if not, what is written means nothing.
+    /// As [`Self::poll_transmit`], but writes the segment in place, so that it is never moved. Returns whether there is
+    /// one; if not, the contents are meaningless.
     pub(crate) fn transmit(&mut self, now: Instant, segment: &mut Segment) -> bool {
         segment.sack.clear();
         let made = match self.state {
@@ -483,7 +483,7 @@ impl Connection {
         let nothing = |seq| Chunk { seq, ..Chunk::default() };
         let chunk = if self.sender.take_probe() {
             // An old position and no data: unacceptable, so the other end must answer (RFC 9293, section 3.10.7.4), and
-            // nothing has to be sent again if it does not.
+            // nothing has to be retransmitted if it does not.
             nothing(self.sender.una() - 1)
         } else if self.receiver.ack_due() {
             nothing(self.sender.nxt())

@@ -4,7 +4,7 @@
 
 use evenair_units::Bytes;
 
-/// What happened.
+/// An event of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The handshake is over.
@@ -30,16 +30,16 @@ pub enum CloseReason {
     Reset,
 }
 
-/// What a deadline is for.
+/// Purpose of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// Data, a SYN or a FIN may have to be sent again.
     Retransmit,
     /// The other end's closed window is to be probed.
     Probe,
-    /// Nothing has been heard for long: the last segment outstanding may be lost (RFC 8985, section 7).
+    /// The last segment outstanding may be lost, since no acknowledgment came for long (RFC 8985, section 7).
     Tail,
-    /// What is missing below SACKed data has had its time to arrive (RFC 8985, section 6.3).
+    /// The reordering window of the holes below SACKed data has passed (RFC 8985, section 6.3).
     Reordering,
     /// A delayed acknowledgment is due.
     DelayedAck,
@@ -47,7 +47,7 @@ pub enum Timer {
     TimeWait,
 }
 
-/// Events not yet taken.
+/// Events not yet polled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Events {
     pub(super) established: bool,

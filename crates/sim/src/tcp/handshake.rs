@@ -5,7 +5,7 @@ use evenair_units::{Instant, Span};
 use super::config::{Config, TIMESTAMPS_LEN};
 use super::segment::{Segment, SynOptions};
 
-/// Segment size assumed of an end that does not say (RFC 9293, section 3.7.1).
+/// Segment size assumed of an end that does not announce one (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
 
 /// The SYN of one end and its repetition.
@@ -15,11 +15,11 @@ pub(super) struct Handshake {
     due: bool,
     sent_at: Instant,
     deadline: Option<Instant>,
-    /// How often it was sent.
+    /// Number of transmissions.
     sent: u32,
 }
 
-/// What became of the SYN's timer.
+/// Result of the SYN's timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SynTimeout {
     NotYet,
@@ -28,12 +28,12 @@ pub(super) enum SynTimeout {
 }
 
 impl Handshake {
-    /// The SYN is to be sent, for the first time or because the other end missed it.
+    /// Requests a transmission of the SYN: the first one, or because the other end missed it.
     pub(super) fn request(&mut self) {
         self.due = true;
     }
 
-    /// Whether the SYN is to be sent now; if so it counts as sent, with a timeout of `rto`.
+    /// Whether the SYN is to be sent now; if so, counts it as sent, with a timeout of `rto`.
     pub(super) fn take(&mut self, now: Instant, rto: Span) -> bool {
         let due = std::mem::take(&mut self.due);
         if due {
@@ -48,12 +48,12 @@ impl Handshake {
         self.deadline
     }
 
-    /// How often the SYN was sent again.
+    /// Number of retransmissions of the SYN.
     pub(super) fn repetitions(&self) -> u32 {
         self.sent.saturating_sub(1)
     }
 
-    /// The timer may have run out; a SYN is sent again at most `retries` times.
+    /// Handles the timer if it has expired; a SYN is retransmitted at most `retries` times.
     pub(super) fn handle_timeout(&mut self, now: Instant, retries: u32) -> SynTimeout {
         if self.deadline.is_none_or(|at| at > now) {
             return SynTimeout::NotYet;
@@ -66,25 +66,25 @@ impl Handshake {
         SynTimeout::SendAgain
     }
 
-    /// The SYN was acknowledged: the sample of the round-trip time, unless it was sent twice (Karn's rule).
+    /// Round-trip sample of the acknowledged SYN, unless it was retransmitted (Karn's rule).
     pub(super) fn sample(&self, now: Instant) -> Option<Span> {
         (self.sent == 1).then(|| now - self.sent_at)
     }
 }
 
-/// What both ends agreed on.
+/// Negotiated options of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Agreed {
     pub(super) timestamps: bool,
     pub(super) sack: bool,
-    /// Shift of the windows of the other end and of this one, where both offered one.
+    /// Window shifts of the other end and of this one, if both offered window scaling.
     shifts: Option<(u8, u8)>,
     /// The smaller of the two segment sizes.
     mss: u16,
 }
 
 impl Agreed {
-    /// What the SYN of the other end offers, as far as this end offers it too.
+    /// Options that both the other end's SYN and this end offer.
     pub(super) fn new(config: &Config, options: &SynOptions, segment: &Segment) -> Self {
         let mss = if options.mss == 0 { DEFAULT_MSS } else { options.mss };
         Self {
@@ -95,7 +95,7 @@ impl Agreed {
         }
     }
 
-    /// Payload of a full segment (RFC 6691): at least a byte, whatever the other end claims.
+    /// Payload of a full segment (RFC 6691): at least one byte, whatever the other end announces.
     pub(super) fn payload(&self) -> u32 {
         u32::from(self.mss).saturating_sub(if self.timestamps { TIMESTAMPS_LEN } else { 0 }).max(1)
     }
@@ -105,7 +105,7 @@ impl Agreed {
         self.shifts.map_or(0, |(_, own)| own)
     }
 
-    /// The window a segment offers, in bytes (RFC 7323, section 2.3).
+    /// The window that a segment advertises, in bytes (RFC 7323, section 2.3).
     pub(super) fn peer_window(&self, segment: &Segment) -> u64 {
         let shift = if segment.flags.syn { 0 } else { self.shifts.map_or(0, |(peer, _)| peer) };
         u64::from(segment.window) << shift

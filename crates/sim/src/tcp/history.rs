@@ -1,12 +1,12 @@
-//! When each segment outstanding was sent, for a sample of the round-trip time from every acknowledgment without
-//! timestamps: ns-3's way (see [`Quirks`](super::config::Quirks)). Everyone else times one segment a round trip.
+//! When each segment outstanding was sent, for a round-trip sample from every acknowledgment without timestamps: as in ns-3
+//! (see [`Quirks`](super::config::Quirks)). Other stacks time one segment per round trip.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use evenair_units::{Instant, Span};
 
-/// The first transmissions of what is outstanding, in the order of the stream.
+/// First transmissions of the data outstanding, in stream order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     sent: VecDeque<Sent>,
@@ -16,17 +16,17 @@ pub(super) struct History {
 struct Sent {
     end: u64,
     at: Instant,
-    /// Sent again since: what is acknowledged may be either (Karn).
+    /// Retransmitted: an acknowledgment may be for either transmission (Karn).
     again: bool,
 }
 
 impl History {
-    /// New data up to `end` leave.
+    /// Records new data up to `end`.
     pub(super) fn on_sent(&mut self, end: u64, at: Instant) {
         self.sent.push_back(Sent { end, at, again: false });
     }
 
-    /// This piece leaves again.
+    /// Records a retransmission.
     pub(super) fn on_sent_again(&mut self, piece: Range<u64>) {
         let first = self.sent.partition_point(|sent| sent.end <= piece.start);
         if let Some(sent) = self.sent.get_mut(first) {
@@ -34,20 +34,20 @@ impl History {
         }
     }
 
-    /// Everything below `una` is acknowledged now: the time since the first of what that covers was sent, unless it was
-    /// sent again.
+    /// Handles an acknowledgment up to `una`: returns the time since the first segment that it covers was sent, unless that
+    /// was retransmitted.
     pub(super) fn on_acked(&mut self, una: u64, now: Instant) -> Option<Span> {
         let sample = self.sent.front().filter(|first| first.end <= una && !first.again).map(|first| now - first.at);
         while self.sent.front().is_some_and(|sent| sent.end <= una) {
             self.sent.pop_front();
         }
         if self.sent.is_empty() {
-            self.sent.clear(); // what comes next has the same place in memory, and not one after the other
+            self.sent.clear(); // the deque restarts at the same memory instead of moving through it
         }
         sample
     }
 
-    /// The timer ran out: nothing that is outstanding gives a sample any more.
+    /// Handles an expired timer: nothing outstanding gives a sample any more.
     pub(super) fn clear(&mut self) {
         self.sent.clear();
     }

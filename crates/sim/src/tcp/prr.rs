@@ -1,10 +1,10 @@
-//! Proportional rate reduction (RFC 6937): during recovery, send in proportion to what arrives, so that the window ends
+//! Proportional rate reduction (RFC 6937): during recovery, send in proportion to delivered data, so that the window ends
 //! at the threshold without a pause of half a round trip. The bound is the RFC's slow start reduction bound.
 
 /// State of one recovery, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prr {
-    /// In the network when recovery began (RecoverFS).
+    /// Bytes in flight when recovery began (RecoverFS).
     flight: u64,
     delivered: u64,
     out: u64,
@@ -15,18 +15,18 @@ impl Prr {
         Self { flight: flight.max(1), delivered: 0, out: 0 }
     }
 
-    /// This much was sent during the recovery.
+    /// Counts bytes sent during the recovery.
     pub(super) fn on_sent(&mut self, len: u64) {
         self.out += len;
     }
 
-    /// Nothing was sent yet during the recovery.
+    /// Whether nothing has been sent yet during the recovery.
     pub(super) fn is_first(&self) -> bool {
         self.out == 0
     }
 
-    /// An ACK says that `delivered` more bytes arrived; returns how many may be sent now (section 3). With no
-    /// `extra` by the conservative bound, with a segment of it by that of slow start (RFC 9937).
+    /// Handles an ACK that reports `delivered` more bytes; returns how many may be sent now (section 3). `extra` is zero
+    /// for the conservative bound, and a segment for that of slow start (RFC 9937).
     pub(super) fn on_ack(&mut self, delivered: u64, pipe: u64, ssthresh: u64, extra: u64) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn rebuilds_the_pipe_after_a_heavy_loss() {
-        // 90 of 100 lost: ten arrive. What arrived and one segment an ACK may be sent, no more than the threshold.
+        // 90 of 100 segments lost: ten arrive. Each ACK allows the delivered data and one more segment, up to the threshold.
         let mut prr = Prr::new(100);
         let mut pipe = 10;
         for _ in 0..10 {

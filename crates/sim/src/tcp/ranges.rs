@@ -1,8 +1,8 @@
 //! A set of stream positions as sorted, disjoint, non-touching ranges.
 //!
 //! Loss leaves few holes in a window of thousands of segments, so the cost depends on the number of holes: finding a position
-//! is a binary search, and the two ends, where nearly all changes happen, are cheap to change. Keeps its memory, so that a set
-//! in steady state does not allocate.
+//! is a binary search, and the two ends, where nearly all changes happen, are cheap to change. The set keeps its memory, so
+//! that it does not allocate in steady state.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -12,14 +12,14 @@ use evenair_units::hint::prefetch;
 /// A set of `u64` positions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct RangeSet {
-    /// Sorted by start; the end of each is below the start of the next.
+    /// Sorted by start, as pairs of start and end; each end is below the next start.
     ranges: VecDeque<(u64, u64)>,
     /// Sum of the lengths.
     total: u64,
 }
 
 impl RangeSet {
-    /// Positions in the set.
+    /// Number of positions in the set.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
@@ -43,7 +43,7 @@ impl RangeSet {
         self.ranges.back().map(|&(_, end)| end)
     }
 
-    /// Has the lowest range fetched, where there is one: most sets have few.
+    /// Prefetches the lowest range: most sets have few.
     #[inline]
     pub(super) fn prefetch(&self) {
         self.ranges.front().into_iter().for_each(|first| prefetch(first));
@@ -55,7 +55,7 @@ impl RangeSet {
         self.total = 0;
     }
 
-    /// The range that holds `position`.
+    /// The range that contains `position`.
     pub(super) fn containing(&self, position: u64) -> Option<Range<u64>> {
         let (start, end) = *self.ranges.get(self.first_ending_above(position))?;
         (start <= position).then_some(start..end)
@@ -66,7 +66,7 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
-        // The ranges from `first` up to `after` overlap or touch the new one and become one with it.
+        // The ranges from `first` up to `after` overlap or touch the new one and are merged with it.
         let first = self.ranges.partition_point(|&(_, end)| end < range.start);
         let (mut start, mut end) = (range.start, range.end);
         let (mut after, mut held) = (first, 0);
@@ -86,7 +86,7 @@ impl RangeSet {
         new
     }
 
-    /// Removes everything below `position`; returns how many positions that were.
+    /// Removes everything below `position`; returns the number of positions removed.
     pub(super) fn remove_below(&mut self, position: u64) -> u64 {
         let before = self.total;
         while let Some(front) = self.ranges.front_mut().filter(|front| front.0 < position) {
@@ -118,14 +118,14 @@ impl RangeSet {
         }
     }
 
-    /// How many positions of `range` are in the set.
+    /// Number of positions of `range` in the set.
     pub(super) fn covered(&self, range: Range<u64>) -> u64 {
         let first = self.first_ending_above(range.start);
         let overlapping = self.ranges.range(first..).take_while(|&&(start, _)| start < range.end);
         overlapping.map(|&(start, end)| end.min(range.end) - start.max(range.start)).sum()
     }
 
-    /// The first gap at or after `position`, up to `limit`: `None` where the set holds all positions up to there.
+    /// The first gap at or after `position`, up to `limit`; `None` if the set contains all positions up to there.
     pub(super) fn gap(&self, position: u64, limit: u64) -> Option<Range<u64>> {
         let mut at = self.first_ending_above(position);
         let mut start = position;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn touching_ranges_become_one() {
+    fn touching_ranges_are_merged() {
         let set = set(&[10..20, 30..40, 20..30]);
         assert_eq!(set.first(), Some(10..40));
         assert_eq!(set.total(), 30);

@@ -17,55 +17,55 @@ use super::segment::{Flags, MAX_SACK_BLOCKS, SackBlocks};
 pub(super) struct Receiver {
     /// Next position expected (RCV.NXT).
     next: u64,
-    /// Right edge offered so far. Never moves left (RFC 9293, section 3.8.6).
+    /// Right edge advertised so far. Never moves left (RFC 9293, section 3.8.6).
     edge: u64,
-    /// In order, not yet read by the application.
+    /// Bytes in order, not yet read by the application.
     unread: u64,
     ack: AckState,
     held: RangeSet,
     /// This end's own retransmission timeout.
     rto: Span,
     buffer: u64,
-    /// The latest data in order.
+    /// When data last arrived in order.
     last_data: Option<Instant>,
     policy: AckPolicy,
-    /// Largest window the header can express with the scale agreed upon.
+    /// Largest window that the header can express with the negotiated scale.
     max_window: u32,
     /// Full segment of the other end, in bytes.
     mss: u32,
     /// Segments still to be acknowledged one by one.
     quick: u32,
     auto_read: bool,
-    /// This end answers what it receives.
+    /// This end answers received data with data.
     interactive: bool,
     /// A FIN was seen.
     has_fin: bool,
-    /// Its position, then.
+    /// Position of the FIN; valid if `has_fin`.
     fin: u64,
     /// A position in each of the blocks that changed last, most recent first (RFC 2018, section 4).
     recent: [Option<u64>; MAX_SACK_BLOCKS],
 }
 
-/// The acknowledgment owed.
+/// The acknowledgment that is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckState {
     None,
-    /// So many segments wait, at most until then.
+    /// Number of segments that wait, and the deadline of their acknowledgment.
     Delayed(u32, Instant),
     Now,
 }
 
-/// What a segment brought.
+/// Result of an arriving segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Arrival {
-    /// Bytes that are now in order for the first time.
+    /// Bytes newly in order.
     pub(super) in_order: u64,
-    /// The FIN is now in order for the first time.
+    /// The FIN is newly in order.
     pub(super) finished: bool,
 }
 
 impl Receiver {
-    /// Expects position `next` from an end whose full segments carry `mss` bytes. `shift` scales the windows offered.
+    /// Expects position `next` from an end whose full segments carry `mss` bytes. `shift` scales the advertised windows.
     pub(super) fn new(config: &Config, mss: u32, next: u64, shift: u8) -> Self {
         let mut receiver = Self {
             policy: config.ack,
@@ -90,7 +90,7 @@ impl Receiver {
         receiver
     }
 
-    /// Has every piece of memory fetched that a segment needs.
+    /// Prefetches what every segment needs.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&raw const self.next);
@@ -98,7 +98,7 @@ impl Receiver {
         prefetch(&raw const self.quick);
     }
 
-    /// Has fetched what [`Self::prefetch`] has not, as it is needed only where something is held out of order.
+    /// Prefetches what is needed only if out-of-order data is held.
     #[inline]
     pub(super) fn prefetch_more(&self) {
         if !self.held.is_empty() {
@@ -107,7 +107,7 @@ impl Receiver {
         }
     }
 
-    /// This end's own retransmission timeout is `rto` now.
+    /// Sets this end's own retransmission timeout.
     pub(super) fn set_rto(&mut self, rto: Span) {
         self.rto = rto;
     }
@@ -127,7 +127,7 @@ impl Receiver {
         self.edge - self.next
     }
 
-    /// Time of the delayed acknowledgment.
+    /// Deadline of the delayed acknowledgment.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.ack {
             AckState::Delayed(_, at) => Some(at),
@@ -135,17 +135,17 @@ impl Receiver {
         }
     }
 
-    /// An acknowledgment must leave now.
+    /// Whether an acknowledgment must leave now.
     pub(super) fn ack_due(&self) -> bool {
         self.ack == AckState::Now
     }
 
-    /// Asks for an acknowledgment now.
+    /// Requests an acknowledgment now.
     pub(super) fn ack_now(&mut self) {
         self.ack = AckState::Now;
     }
 
-    /// The timer of the delayed acknowledgment may have run out.
+    /// Handles an expired timer of the delayed acknowledgment.
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         if self.deadline().is_some_and(|at| at <= now) {
             self.ack = AckState::Now;
@@ -153,24 +153,24 @@ impl Receiver {
         }
     }
 
-    /// Data leave: an answer to data that came a moment ago is the sign of a dialogue, whose acknowledgments the next
-    /// answers can carry (Linux's ping-pong mode, until a delayed acknowledgment finds none).
+    /// Data was sent: data that answers just received data is the sign of a dialogue, in which the next answers can carry
+    /// the acknowledgments (Linux's ping-pong mode, until a delayed acknowledgment finds none).
     pub(super) fn on_data_sent(&mut self, now: Instant) {
         self.interactive |= self.last_data.is_some_and(|at| now.saturating_since(at) < self.policy.delay);
     }
 
-    /// A segment with the acknowledgment leaves.
+    /// A segment with the acknowledgment was sent.
     pub(super) fn on_ack_sent(&mut self) {
         self.ack = AckState::None;
     }
 
-    /// The application takes up to `bytes`; returns how many there were. May ask for a window update.
+    /// The application reads up to `bytes`; returns how many there were. May request a window update.
     pub(super) fn read(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.unread);
         self.unread -= taken;
         let before = self.edge;
         self.open_window();
-        // The other end may be waiting for it: as soon as the window was below a segment, or half of it opened.
+        // The other end may be waiting for an update: if the window was below a segment, or half of it opened.
         let was = before - self.next;
         if self.edge > before && (was < u64::from(self.mss) || self.edge - before >= self.buffer / 2) {
             self.ack_now();
@@ -178,14 +178,14 @@ impl Receiver {
         taken
     }
 
-    /// Takes the positions of a segment with data or a FIN (RFC 9293, section 3.10.7.4; RFC 5681, section 4.2).
+    /// Handles a segment with data or a FIN (RFC 9293, section 3.10.7.4; RFC 5681, section 4.2).
     pub(super) fn handle(&mut self, now: Instant, data: Range<u64>, flags: Flags) -> Arrival {
         let Flags { fin, psh, .. } = flags;
         let is_last = psh || data.end - data.start < u64::from(self.mss);
         if fin && data.end <= self.edge {
             (self.has_fin, self.fin) = (true, data.end);
         }
-        // A window's worth at most: a sender that probes or ignores the window gets an answer, no more.
+        // Only up to the window's edge: a sender that probes or ignores the window gets an answer, no more.
         let (start, end) = (data.start.max(self.next), data.end.min(self.edge));
         let before = self.next;
         if start > self.next && start < end {
@@ -196,7 +196,7 @@ impl Receiver {
             self.next = end;
             self.take_in_order(now, is_last);
         } else if !(fin && self.is_at_fin()) {
-            // Nothing new: an old segment again, or one beyond the window. Linux: the other end is in trouble.
+            // Nothing new: an old segment, or one beyond the window. Linux: the other end is in trouble.
             self.ack_now();
             self.quick = self.quick.max(self.policy.quick);
             self.interactive = false;
@@ -215,14 +215,14 @@ impl Receiver {
         Arrival { in_order, finished }
     }
 
-    /// All up to a FIN has arrived.
+    /// Whether everything up to a FIN has arrived.
     fn is_at_fin(&self) -> bool {
         self.has_fin && self.fin == self.next
     }
 
-    /// Data arrived at `next`, perhaps the last for now: joins what was held behind it, and decides when to acknowledge.
+    /// Takes data at `next`, with `is_last` if none follows for now: joins data held behind it, and decides when to acknowledge.
     fn take_in_order(&mut self, now: Instant, is_last: bool) {
-        // Linux: after so long a silence the other end may have come down to a small window.
+        // Linux: after such a silence the other end's window may have become small.
         if self.last_data.replace(now).is_some_and(|last| now.saturating_since(last) > self.rto) {
             self.quick = self.quick.max(self.policy.quick);
         }
@@ -249,8 +249,8 @@ impl Receiver {
         };
     }
 
-    /// Moves the right edge to what the buffer has room for, in steps worth a segment or half the buffer: no silly
-    /// windows (RFC 1122, section 4.2.3.3).
+    /// Moves the right edge to what the buffer has room for, in steps of at least a segment or half the buffer, against
+    /// silly windows (RFC 1122, section 4.2.3.3).
     fn open_window(&mut self) {
         let room = (self.buffer - self.unread.min(self.buffer)).min(self.max_window.into());
         let edge = self.next + room;
@@ -259,7 +259,7 @@ impl Receiver {
         }
     }
 
-    /// The block around `position` is the most recent one now.
+    /// Makes the block around `position` the most recent one.
     fn note_recent(&mut self, position: u64) {
         let block = self.held.containing(position).expect("just inserted");
         let others = self.recent.into_iter().flatten().filter(|p| !block.contains(p));
@@ -270,12 +270,12 @@ impl Receiver {
         self.recent = recent;
     }
 
-    /// Whether there is anything to report in SACK blocks.
+    /// Whether there are SACK blocks to report.
     pub(super) fn holds_any(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Adds the SACK blocks to report, at most `limit` (RFC 2018, section 4).
+    /// Writes the SACK blocks to report, at most `limit` (RFC 2018, section 4).
     pub(super) fn report(&self, limit: usize, sack: &mut SackBlocks) {
         let blocks = self.recent.iter().flatten().filter_map(|&position| self.held.containing(position));
         blocks.take(limit).for_each(|block| sack.push(self.next, block));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pushed_or_short_is_acknowledged_at_once_where_the_stack_does_so() {
+    fn linux_acknowledges_pushed_and_short_segments_at_once() {
         let psh = Flags { psh: true, ..Flags::default() };
         let t = Instant::ZERO;
         for (pushed, expected) in [(false, [false, true, false]), (true, [true, false, true])] {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dialogue_carries_its_acknowledgments() {
+    fn acknowledgments_are_piggybacked_in_a_dialogue() {
         let mut config = Config::rfc();
         (config.ack.pushed, config.ack.quick) = (true, 16);
         let mut rx = receiver(&config);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn disorder_and_filled_gaps_are_acknowledged_at_once_with_the_latest_block_first() {
+    fn out_of_order_data_and_filled_gaps_are_acknowledged_at_once() {
         let mut rx = receiver(&Config::rfc());
         let t = Instant::ZERO;
         let blocks = |rx: &mut Receiver, n| {
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_closes_as_data_waits_and_opens_without_being_silly() {
+    fn the_window_closes_as_data_waits_and_opens_in_large_steps() {
         let config = Config { auto_read: false, receive_buffer: Bytes(4 * MSS), ..Config::rfc() };
         let mut rx = receiver(&config);
         for n in 0..4 {
@@ -405,7 +405,7 @@ mod tests {
         }
         assert_eq!((rx.window(), rx.unread()), (0, 4 * MSS));
         rx.on_ack_sent();
-        // Beyond the window: an answer, but no data.
+        // Beyond the window: acknowledged, but not taken.
         assert_eq!(rx.handle(Instant::ZERO, segment(4), Flags::default()), Arrival::default());
         assert!(rx.ack_due());
         rx.on_ack_sent();

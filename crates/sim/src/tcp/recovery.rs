@@ -19,7 +19,7 @@ use super::congestion::{AckInfo, Window};
 use super::prr::Prr;
 use super::scoreboard::{DUP_THRESH, Scoreboard};
 
-/// What is outstanding.
+/// The sequence space outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flight {
     /// Lowest position not acknowledged.
@@ -40,26 +40,26 @@ impl Flight {
 /// The information of an acknowledgment for fast recovery.
 #[derive(Clone, Copy, Debug)]
 struct AckSummary {
-    /// Bytes that are known to have arrived and were not before.
+    /// Bytes newly reported as received.
     delivered: u64,
     /// Bytes newly acknowledged.
     acked: u64,
-    /// What was sent again after this cannot have been answered yet.
+    /// A retransmission after this instant cannot have been acknowledged yet.
     late: Instant,
 }
 
-/// What the times of sending say when the timer runs out (RFC 8985, section 6.3): a segment that has been under way for
+/// Age of the segments outstanding when the timer expires (RFC 8985, section 6.3): a segment that has been in flight for
 /// less than the latest round-trip time may still arrive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timeout {
     pub(super) now: Instant,
-    /// What was sent at this time or before has had its time.
+    /// Segments sent at this time or before are overdue.
     pub(super) before: Instant,
-    /// Positions below were sent for the first time by then.
+    /// Positions below were sent for the first time at `before` or earlier.
     pub(super) end: u64,
 }
 
-/// What the timer and the counters need to know about an acknowledgment.
+/// Effects of an acknowledgment on the timer and the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
     /// The retransmission timer starts anew.
@@ -68,12 +68,12 @@ pub(super) struct Outcome {
     pub(super) entered_fast: bool,
 }
 
-/// What may be sent next.
+/// What to send next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// The beginning of this hole again.
+    /// Retransmit the beginning of this hole.
     Again(Range<u64>),
-    /// A hole is to be sent again, but the window is full.
+    /// A hole is to be retransmitted, but the window is full.
     Wait,
     /// No hole: new data, if there is any.
     NewData,
@@ -89,11 +89,11 @@ pub(super) struct Piece {
 /// Why a segment was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// For the first time.
+    /// First transmission.
     New,
-    /// Again, holes from the lowest up.
+    /// Retransmission of a hole, from the lowest up.
     Again,
-    /// Again, the end of the flight: counts neither in the pipe nor in HighRxt (NextSeg, rule 4).
+    /// Retransmission of the end of the flight: counts neither in the pipe nor in HighRxt (NextSeg, rule 4).
     Rescue,
 }
 
@@ -113,26 +113,26 @@ pub(super) struct Recovery {
     kind: LossRecovery,
     limited_transmit: bool,
     phase: Phase,
-    /// The first hole goes out whatever the window says.
+    /// The first hole is retransmitted regardless of the window.
     forced: bool,
     duplicates: u32,
-    /// The timer was restarted by a partial acknowledgment (NewReno, or with SACK the impatient one).
+    /// A partial acknowledgment restarted the timer (NewReno, or the impatient variant with SACK).
     partial_seen: bool,
     /// See [`Quirks::impatient_recovery`](super::config::Quirks::impatient_recovery).
     impatient: bool,
-    /// The rescue retransmission of this recovery was used (RFC 6675, section 4, NextSeg, rule 4).
+    /// The rescue retransmission of this recovery has been used (RFC 6675, section 4, NextSeg, rule 4).
     rescued: bool,
-    /// FlightSize before limited transmit added to it.
+    /// FlightSize before limited transmit increased it.
     flight_before_duplicates: u64,
     prr: Option<Prr>,
     /// The lowest outstanding position at the last timeout.
     timed_out_at: Option<u64>,
-    /// The window and its threshold before the timeout, and when that was, until it is known what it was worth.
+    /// Window, threshold and time before a timeout that may prove spurious.
     doubtful: Option<(u64, u64, Instant)>,
 }
 
 impl Recovery {
-    /// `sack`: both ends agreed on it. Without, the SACK kinds fall back to NewReno.
+    /// `sack`: both ends support it. Without it, the SACK kinds fall back to NewReno.
     pub(super) fn new(config: &Config, sack: bool) -> Self {
         let kind = match config.recovery {
             LossRecovery::Sack | LossRecovery::SackPrr | LossRecovery::Rack if !sack => LossRecovery::NewReno,
@@ -155,30 +155,30 @@ impl Recovery {
         }
     }
 
-    /// Has the memory fetched that every acknowledgment needs.
+    /// Prefetches what every acknowledgment needs.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(self);
         prefetch(&raw const self.prr);
     }
 
-    /// SACK blocks are looked at.
+    /// Whether SACK blocks are used.
     pub(super) fn uses_sack(&self) -> bool {
         matches!(self.kind, LossRecovery::Sack | LossRecovery::SackPrr | LossRecovery::Rack)
     }
 
-    /// RACK-TLP is in use (RFC 8985).
+    /// Whether RACK-TLP is in use (RFC 8985).
     pub(super) fn is_rack(&self) -> bool {
         self.kind == LossRecovery::Rack
     }
 
-    /// Nothing is being repaired.
+    /// Whether no loss is being repaired.
     pub(super) fn is_open(&self) -> bool {
         self.phase == Phase::Open
     }
 
-    /// What was SACKed has had its time to be joined by what is missing below it (RFC 8985, section 6.3): that is lost.
-    /// Whether fast recovery began.
+    /// The reordering window has passed (RFC 8985, section 6.3): the holes below SACKed data are lost. Returns whether fast
+    /// recovery began.
     pub(super) fn on_reordering_timeout(
         &mut self,
         now: Instant,
@@ -195,13 +195,13 @@ impl Recovery {
         begins
     }
 
-    /// A probe of the tail repaired a loss (RFC 8985, section 7.4.2): the window pays for that as for any other.
+    /// Handles a loss that a tail probe repaired (RFC 8985, section 7.4.2): the window is reduced as for any other loss.
     pub(super) fn on_tail_repaired(&mut self, window: &mut Window) {
         window.on_congestion(window.cwnd());
         window.set(window.ssthresh());
     }
 
-    /// Takes an acknowledgment that is already in `board` and `flight`.
+    /// Handles an acknowledgment that `board` and `flight` already include.
     pub(super) fn on_ack(
         &mut self,
         ack: &AckInfo,
@@ -254,14 +254,14 @@ impl Recovery {
         outcome
     }
 
-    /// A recovery begins or ends: what the scoreboard presumes is of the recovery, unless it is of the segments.
+    /// Clears the scoreboard's marks at the beginning or end of a recovery; with RACK they belong to the segments and stay.
     fn forget_marks(&self, flight: Flight, board: &mut Scoreboard) {
         if !self.is_rack() {
             board.clear_marks(flight.una);
         }
     }
 
-    /// Counts a duplicate; is it time to repair?
+    /// Counts a duplicate; returns whether it indicates a loss.
     fn is_loss(&mut self, flight: Flight, board: &Scoreboard) -> bool {
         self.duplicates += 1;
         if self.duplicates == 1 {
@@ -271,7 +271,7 @@ impl Recovery {
             // RFC 6675, section 5, steps 1 and 2.
             self.duplicates >= DUP_THRESH || board.is_lost(flight.una, flight.mss)
         } else {
-            // RFC 6582, section 3.2, step 2: not because of segments that go-back-N sent twice.
+            // RFC 6582, section 3.2, step 2: ignore duplicates caused by go-back-N retransmissions.
             self.duplicates == DUP_THRESH && flight.una > self.recover
         }
     }
@@ -279,12 +279,12 @@ impl Recovery {
     /// RFC 5681, section 3.2, steps 2 and 3; RFC 6675, section 5, step 4; RFC 6937, section 3.
     fn enter_fast(&mut self, summary: AckSummary, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         let outstanding = self.in_network(flight, board, window);
-        // What limited transmit sent does not count.
+        // Segments sent by limited transmit do not count.
         let before = if self.is_rack() { u64::MAX } else { self.flight_before_duplicates };
         window.on_congestion(outstanding.min(before));
         self.phase = Phase::Fast;
         self.recover = flight.nxt;
-        // With RACK the first hole may be on its way again; PRR does not hold it back if it is not.
+        // With RACK the first hole may be in flight again; if it is not, PRR does not hold it back.
         self.forced = !self.is_rack();
         self.partial_seen = false;
         self.rescued = false;
@@ -314,19 +314,19 @@ impl Recovery {
         }
         if let Some(prr) = &mut self.prr {
             let pipe = board.pipe(flight.una, flight.nxt);
-            // RFC 9937: the window grows by more than what arrived where an ACK is cumulative and shows no new loss.
+            // RFC 9937: the window grows by more than the delivered data only if the ACK is cumulative and shows no new loss.
             let is_safe = !is_rack || (summary.acked > 0 && pipe == before);
             let mss = u64::from(flight.mss);
             let extra = if is_safe { mss } else { 0 };
             let send = prr.on_ack(summary.delivered, pipe, window.ssthresh(), extra);
-            // RFC 9937 and Linux: the window does not hold the first segment back.
+            // RFC 9937 and Linux: the first segment is sent regardless of the window.
             let forced = if is_rack && prr.is_first() { mss } else { 0 };
             window.set(pipe + send.max(forced));
         }
     }
 
-    /// RFC 6582, section 3.2, step 3, partial acknowledgments; returns whether the timer starts anew (the "impatient"
-    /// variant: at the first one only).
+    /// Handles a partial acknowledgment (RFC 6582, section 3.2, step 3); returns whether the timer restarts (the
+    /// "impatient" variant: at the first one only).
     fn partial_ack(&mut self, acked: u64, flight: Flight, window: &mut Window) -> bool {
         let mss = u64::from(flight.mss);
         let deflated = window.cwnd().saturating_sub(acked);
@@ -335,10 +335,10 @@ impl Recovery {
         !std::mem::replace(&mut self.partial_seen, true)
     }
 
-    /// Everything is repaired (or, with Reno, the first hole is).
+    /// Ends fast recovery: everything is repaired (or, with Reno, the first hole is).
     fn leave_fast(&mut self, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
-        // RFC 6582, section 3.2, step 3, option 2, as common stacks do: option 1 would make a sender that is limited by
-        // the other end's window start slowly again.
+        // RFC 6582, section 3.2, step 3, option 2, as in common stacks: with option 1, a sender that is limited by the
+        // other end's window would slow-start again.
         window.set(window.ssthresh());
         self.phase = Phase::Open;
         self.duplicates = 0;
@@ -347,9 +347,9 @@ impl Recovery {
         self.forget_marks(flight, board);
     }
 
-    /// The first progress after a timeout: if the timestamps say that it answers what was sent before, nothing was lost
-    /// but time, and the window is as it was (the Eifel algorithm, RFC 3522 and 4015, as Linux has it: what CUBIC and
-    /// HyStart knew of the past stays forgotten).
+    /// Handles the first progress after a timeout: if the timestamps show that it acknowledges the original transmission,
+    /// the timeout was spurious, and the window is restored (the Eifel algorithm, RFC 3522 and 4015, as in Linux: state of
+    /// CUBIC and HyStart stays reset).
     fn take_back_timeout(
         &mut self,
         ack: &AckInfo,
@@ -370,15 +370,15 @@ impl Recovery {
         is_spurious
     }
 
-    /// The retransmission timer ran out.
+    /// Handles an expired retransmission timer.
     pub(super) fn on_timeout(&mut self, timeout: Timeout, flight: Flight, board: &mut Scoreboard, window: &mut Window) {
         if self.is_rack() {
-            // A second timeout for the same data is no matter of patience.
+            // A second timeout for the same data cannot be spurious.
             let is_first = self.timed_out_at != Some(flight.una);
             self.doubtful = is_first.then(|| (window.cwnd(), window.ssthresh(), timeout.now));
         }
         let outstanding = self.in_network(flight, board, window);
-        // Linux: the loss that fast recovery is at work on was paid for.
+        // Linux: the window was already reduced for the loss that fast recovery is repairing.
         let is_paid = self.is_rack() && self.phase == Phase::Fast;
         window.on_timeout(outstanding, !is_paid && self.timed_out_at != Some(flight.una));
         self.timed_out_at = Some(flight.una);
@@ -396,9 +396,8 @@ impl Recovery {
         }
     }
 
-    /// What the threshold and PRR's proportion are computed from: FlightSize, less what is known to have left the
-    /// network. Right after a recovery, FlightSize can be two windows, most of it SACKed; half of it would be no
-    /// reduction.
+    /// Base of the threshold and of PRR's proportion: FlightSize less the data known to have left the network. Right after
+    /// a recovery, FlightSize can be two windows, most of it SACKed; half of it would be no reduction.
     fn in_network(&self, flight: Flight, board: &Scoreboard, window: &Window) -> u64 {
         match self.phase {
             _ if self.is_rack() => window.cwnd(),
@@ -408,13 +407,13 @@ impl Recovery {
         }
     }
 
-    /// How far new data may exceed the window (RFC 3042): with SACK, the pipe shrinks instead.
+    /// How far new data may exceed the window (RFC 3042); with SACK, the pipe shrinks instead.
     pub(super) fn allowance(&self, mss: u32) -> u64 {
         let limited = self.limited_transmit && self.phase == Phase::Open && !self.uses_sack();
         if limited { u64::from(self.duplicates.min(2)) * u64::from(mss) } else { 0 }
     }
 
-    /// What to send first.
+    /// Chooses what to send first.
     pub(super) fn choose(&self, flight: Flight, board: &Scoreboard, window: &Window) -> Choice {
         let hole = match self.phase {
             _ if self.forced => return board.hole_at(flight.una, flight.nxt).map_or(Choice::NewData, Choice::Again),
@@ -428,9 +427,9 @@ impl Recovery {
         }
     }
 
-    /// What to send where new data cannot be: holes that are not lost yet (NextSeg, rule 3), or the end of the flight
-    /// (rule 4). The latter only where the stream is `exhausted`: the RFC's wording lets a sender whose peer's window is
-    /// full repeat a segment in vain in each recovery.
+    /// Chooses what to send if new data cannot be sent: holes that are not lost yet (NextSeg, rule 3), or the end of the
+    /// flight (rule 4). The latter only if the stream is `exhausted`: by the RFC's wording, a sender whose peer's window is
+    /// full would repeat a segment in vain in each recovery.
     pub(super) fn choose_instead(
         &mut self,
         flight: Flight,
@@ -444,7 +443,7 @@ impl Recovery {
         if let Some(hole) = board.next_hole() {
             return fits(&hole, flight, board, window).then_some(Piece { range: hole, kind: Sent::Again });
         }
-        // The end of the flight may be lost with nothing behind it to show that.
+        // The end of the flight may be lost without later data to show it.
         let silent = board.high_sacked().unwrap_or(flight.una).max(board.high_rxt())..flight.nxt;
         let rescue = silent.end.saturating_sub(u64::from(flight.mss)).max(silent.start)..silent.end;
         if !exhausted || self.rescued || rescue.is_empty() || !fits(&rescue, flight, board, window) {
@@ -454,7 +453,7 @@ impl Recovery {
         Some(Piece { range: rescue, kind: Sent::Rescue })
     }
 
-    /// A piece of the stream was sent, which having been sent up to `nxt`.
+    /// Records that a piece of the stream was sent, with the stream sent up to `nxt`.
     pub(super) fn on_sent(&mut self, now: Instant, piece: Piece, nxt: u64, board: &mut Scoreboard) {
         let Piece { range, kind } = piece;
         let (end, len) = (range.end, range.end - range.start);
@@ -474,18 +473,18 @@ impl Recovery {
     }
 }
 
-/// The instant so long before `now`; the beginning of time where that is nearer.
+/// The instant `span` before `now`, not before the start of time.
 pub(super) fn ago(now: Instant, span: Option<Span>) -> Instant {
     Instant::ZERO + now.saturating_since(Instant::ZERO + span.unwrap_or(Span::ZERO))
 }
 
-/// With RACK: something is lost, or so much is SACKed that no reordering window protects what is missing (RFC 8985,
+/// With RACK: whether something is lost, or so much is SACKed that the reordering window no longer applies (RFC 8985,
 /// section 6.2, step 4).
 fn shows_loss(flight: Flight, board: &Scoreboard) -> bool {
     board.has_lost(flight.una) || board.sacked() >= u64::from(DUP_THRESH) * u64::from(flight.mss)
 }
 
-/// At least this much of the window is free (RFC 6675, section 5, step C).
+/// Whether the window has room for a segment of the hole (RFC 6675, section 5, step C).
 fn fits(hole: &Range<u64>, flight: Flight, board: &Scoreboard, window: &Window) -> bool {
     let len = (hole.end - hole.start).min(u64::from(flight.mss));
     board.pipe(flight.una, flight.nxt) + len <= window.cwnd()

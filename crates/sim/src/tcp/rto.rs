@@ -1,7 +1,7 @@
 //! The retransmission timeout (RFC 6298), in whole nanoseconds.
 //!
-//! The caller ensures Karn's rule (no sample from a retransmitted segment). The smoothing factors stay those of one sample a
-//! round trip, also where timestamps give more (RFC 7323, appendix G, is optional).
+//! The caller ensures Karn's rule (no sample from a retransmitted segment). The smoothing factors are those for one sample
+//! per round trip, even if timestamps give more (RFC 7323, appendix G, is optional).
 
 use evenair_units::Span;
 use evenair_units::hint::prefetch;
@@ -11,26 +11,26 @@ use super::config::{RtoConfig, RtoFloor};
 /// The timeout after a SYN was retransmitted and no sample followed (RFC 6298, section 5, rule 5.7).
 const AFTER_LOST_SYN: Span = Span::from_secs(3);
 
-/// Smoothed round-trip time and the timeout that follows from it. What every sample changes comes first.
+/// Smoothed round-trip time and the timeout that follows from it. Fields that every sample changes come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct RttEstimator {
-    /// The timeout now: `base`, doubled as often as `backoff` says, and at most `max`.
+    /// Present timeout: `base` doubled `backoff` times, at most `max`.
     rto: Span,
-    /// Times the timer ran out since the last sample: Karn keeps the doubled timeout until there is a new one.
+    /// Number of timeouts since the last sample: Karn keeps the doubled timeout until there is a new one.
     backoff: u32,
-    /// The latest sample has not been read yet.
+    /// The latest sample has not been polled yet.
     is_news: bool,
     /// Timeout without back-off.
     base: Span,
     samples: Option<Samples>,
     floor: RtoFloor,
     max: Span,
-    /// Linux's deviations.
+    /// Deviations as Linux tracks them; `None` otherwise.
     round: Option<Round>,
 }
 
-/// What the samples come to.
+/// Statistics of the samples.
 #[derive(Clone, Copy, Debug)]
 struct Samples {
     /// Smoothed round-trip time.
@@ -43,14 +43,14 @@ struct Samples {
     newest: Span,
 }
 
-/// Deviations of a round trip.
+/// Deviations during a round trip.
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// It ends when more than this is acknowledged.
+    /// End of the round: it ends when more than this position is acknowledged.
     end: u64,
-    /// The largest of it so far, four times, and at least the floor.
+    /// Four times the largest deviation of the round so far, at least the floor.
     largest: Span,
-    /// What is added to the smoothed time.
+    /// Margin that is added to the smoothed time.
     margin: Span,
 }
 
@@ -61,7 +61,7 @@ impl RttEstimator {
         Self { rto, base: initial, samples: None, backoff: 0, is_news: false, floor, max, round: None }
     }
 
-    /// Has every piece of memory fetched that an acknowledgment needs.
+    /// Prefetches what every acknowledgment needs.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&raw const self.samples);
@@ -88,30 +88,30 @@ impl RttEstimator {
         if std::mem::take(&mut self.is_news) { self.newest() } else { None }
     }
 
-    /// The timeout now, doubled for every time it ran out (rule 5.5), at most the configured maximum.
+    /// The present timeout, doubled for each expiry (rule 5.5), at most the configured maximum.
     pub(super) fn rto(&self) -> Span {
         self.rto
     }
 
     /// The timeout after this many doublings.
     pub(super) fn rto_after(&self, doublings: u32) -> Span {
-        // 2^40 ns are above any maximum, and the product stays within 128 bits.
+        // 2^40 ns exceed any maximum, and the product fits into 128 bits.
         self.base.mul_div(1 << doublings.min(40), 1).min(self.max)
     }
 
-    /// The timer has run out so often since the last sample.
+    /// Sets the number of timeouts since the last sample.
     fn set_back_off(&mut self, times: u32) {
         self.backoff = times;
         self.rto = self.rto_after(times);
     }
 
-    /// Takes one sample of the round-trip time, with what is acknowledged and what has been sent by now.
+    /// Adds a round-trip sample, given the positions acknowledged and sent so far.
     pub(super) fn on_sample(&mut self, rtt: Span, una: u64, nxt: u64) {
         let before = self.samples.map(|samples| (samples.smoothed, samples.deviation));
         let (smoothed, deviation) = match before {
             None => (rtt, rtt / 2), // rule 2.2
             Some((srtt, deviation)) if self.is_linux() && rtt < srtt => {
-                // Linux: a falling round-trip time, which bears no risk, counts an eighth.
+                // Linux: a falling round-trip time is no risk, so its deviation counts an eighth.
                 let error = srtt.saturating_sub(rtt);
                 let more = error.saturating_sub(deviation) / 32;
                 ((srtt * 7 + rtt) / 8, deviation + more - deviation.saturating_sub(error) / 4)
@@ -136,9 +136,9 @@ impl RttEstimator {
         matches!(self.floor, RtoFloor::AboveSrtt(_))
     }
 
-    /// What Linux adds to the smoothed time: four deviations, of which it remembers the largest of each round trip, and
-    /// comes down from an earlier one by a quarter a round trip. With a sample from every ACK the deviation itself
-    /// forgets within a fraction of a round trip.
+    /// Linux's margin above the smoothed time: four times the largest deviation of each round trip; it shrinks from an
+    /// earlier one by a quarter per round trip. With a sample from every ACK the deviation itself forgets within a fraction
+    /// of a round trip.
     fn margin(&mut self, deviation: Span, min: Span, una: u64, nxt: u64) -> Span {
         let round =
             self.round.get_or_insert(Round { end: nxt, largest: deviation.max(min), margin: deviation.max(min) });
@@ -151,17 +151,17 @@ impl RttEstimator {
         round.margin
     }
 
-    /// The timer starts anew as if it had never run out.
+    /// Resets the back-off.
     pub(super) fn forget_back_off(&mut self) {
         self.set_back_off(0);
     }
 
-    /// The timer ran out.
+    /// Handles an expired timer.
     pub(super) fn on_timeout(&mut self) {
         self.set_back_off(self.backoff + 1);
     }
 
-    /// The handshake is over; `syn_retransmitted` if its SYN had to be sent again (rule 5.7).
+    /// Ends the handshake; `syn_retransmitted` if the SYN had to be retransmitted (rule 5.7).
     pub(super) fn on_established(&mut self, syn_retransmitted: bool) {
         if syn_retransmitted && self.samples.is_none() {
             self.base = self.base.max(AFTER_LOST_SYN);
@@ -208,19 +208,19 @@ mod tests {
         let mut rto = estimator(RtoFloor::AboveSrtt(Span::from_millis(200)));
         let mut rounds = |first: u64, count: u64, ms: u64| {
             for round in first..first + count {
-                // Ten samples a round trip.
+                // Ten samples per round trip.
                 (0..10).for_each(|n| rto.on_sample(Span::from_millis(ms), 10 * round + n, 10 * round + n + 10));
             }
             rto.rto().as_secs_f64()
         };
         assert!((rounds(0, 100, 1000) - 1.2).abs() < 0.01);
-        // A round trip that is half a second longer: eight samples later the mean has come there, and RFC 6298's
+        // A round-trip time that rises by half a second: eight samples later the mean has followed, and RFC 6298's
         // deviation is small again.
         let after_rise = rounds(100, 3, 1500);
         assert!((1.9..2.6).contains(&after_rise), "{after_rise}");
         let later = rounds(103, 30, 1500);
         assert!((later - 1.7).abs() < 0.02, "{later}");
-        // What falls bears no risk.
+        // A falling round-trip time is no risk.
         let after_fall = rounds(133, 1, 1000);
         assert!(after_fall < 1.7, "{after_fall}");
     }

@@ -1,15 +1,15 @@
 //! The scoreboard: data that the receiver has, data presumed lost, and retransmitted data (RFC 6675).
 //!
-//! The RFC's per-byte questions become two edges, because both answers are monotone: every byte below a lost byte that
-//! is not SACKed is lost as well (`lost_edge`), and holes are sent again from the lowest up (`high_rxt`). With the SACKed
-//! bytes below each edge counted as they come, the pipe is four additions. A timeout is the case where everything is
-//! lost, and go-back-N without SACK the case where nothing is ever SACKed.
+//! The RFC's per-byte questions become two edges, because both answers are monotone: every byte below a lost byte that is
+//! not SACKed is lost as well (`lost_edge`), and holes are retransmitted from the lowest up (`high_rxt`). With the SACKed
+//! bytes below each edge counted incrementally, the pipe is four additions. A timeout is the case in which everything is
+//! lost, and go-back-N without SACK the case in which nothing is ever SACKed.
 //!
-//! RACK (RFC 8985) adds a third question: was a retransmission lost again? It was if a segment that was sent later has arrived.
-//! So retransmitted segments are kept in the order of sending, each with the end of the stream at that time, which orders it
-//! among first transmissions as well. This order replaces the RFC's times, since no packet overtakes another (the RFC's
-//! reordering window is for paths with reordering). With RACK, marks belong to the segments and not to a recovery: they last
-//! until the segment has arrived.
+//! RACK (RFC 8985) adds a third question: was a retransmission lost again? It was if a segment sent later has arrived. So
+//! retransmitted segments are kept in the order of sending, each with the end of the stream at that time, which orders it among
+//! first transmissions as well. This order replaces the RFC's times, since no packet overtakes another (the RFC's reordering
+//! window is for paths with reordering). With RACK, marks belong to segments and not to a recovery: they last until the segment
+//! has arrived.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,53 +19,53 @@ use evenair_units::hint::prefetch;
 
 use super::ranges::RangeSet;
 
-/// Discontiguous blocks above a byte, or `DUP_THRESH - 1` segments' worth of bytes and more, that show it to be lost
-/// (RFC 6675, section 2).
+/// Number of discontiguous SACKed blocks above a byte that show it to be lost; more than `DUP_THRESH - 1` segments of
+/// SACKed bytes do so, too (RFC 6675, section 2).
 pub(super) const DUP_THRESH: u32 = 3;
 
 /// Scoreboard of one sender.
 #[derive(Clone, Debug, Default)]
 #[repr(C)]
 pub(super) struct Scoreboard {
-    /// Everything below that is not SACKed is lost. Never below `una`.
+    /// Bytes below that are not SACKed are lost. Never below `una`.
     lost_edge: u64,
-    /// Everything below that is not SACKed was sent again in this recovery (HighRxt). Never below `una`.
+    /// Bytes below that are not SACKed were retransmitted in this recovery (HighRxt). Never below `una`.
     high_rxt: u64,
     sacked_below_lost: u64,
     sacked_below_rxt: u64,
     sacked: RangeSet,
-    /// RACK only, and apart, since most connections have none most of the time.
+    /// RACK only; boxed, since most connections have none most of the time.
     resent: Option<Box<Resent>>,
 }
 
-/// What was sent again.
+/// Retransmitted segments.
 #[derive(Clone, Debug, Default)]
 struct Resent {
-    /// Sent again and lost again.
+    /// Retransmitted and lost again.
     lost: RangeSet,
-    /// Sent again and not known to have arrived or to be lost, in the order of sending.
+    /// Retransmitted and not known to have arrived or to be lost, in the order of sending.
     under_way: VecDeque<Again>,
 }
 
-/// A segment sent again.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Debug)]
 struct Again {
     start: u64,
     end: u64,
-    /// All below had been sent by then.
+    /// End of the stream sent by then.
     nxt: u64,
     at: Instant,
 }
 
 impl Scoreboard {
-    /// Has every piece of memory fetched that an acknowledgment needs.
+    /// Prefetches what every acknowledgment needs.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(self);
         prefetch(&raw const self.resent);
     }
 
-    /// Has fetched what is found by that.
+    /// Prefetches what that state points to.
     #[inline]
     pub(super) fn prefetch_more(&self) {
         self.sacked.prefetch();
@@ -81,7 +81,7 @@ impl Scoreboard {
         self.high_rxt
     }
 
-    /// Takes a SACK block; returns how many bytes are news.
+    /// Records a SACK block; returns the number of newly SACKed bytes.
     pub(super) fn record(&mut self, block: Range<u64>) -> u64 {
         self.sacked_below_lost += self.news_below(self.lost_edge, &block);
         self.sacked_below_rxt += self.news_below(self.high_rxt, &block);
@@ -100,7 +100,7 @@ impl Scoreboard {
         below.end - below.start - held
     }
 
-    /// The cumulative acknowledgment moves to `una`; returns how many bytes below it had been SACKed before.
+    /// Advances the cumulative acknowledgment to `una`; returns how many bytes below it had been SACKed before.
     pub(super) fn advance(&mut self, una: u64) -> u64 {
         self.resent.iter_mut().for_each(|resent| _ = resent.lost.remove_below(una));
         let removed = self.sacked.remove_below(una);
@@ -116,7 +116,7 @@ impl Scoreboard {
         removed
     }
 
-    /// Nothing is presumed lost or sent again any more: recovery begins or ends.
+    /// Clears the marks of lost and retransmitted data: recovery begins or ends.
     pub(super) fn clear_marks(&mut self, una: u64) {
         (self.lost_edge, self.sacked_below_lost) = (una, 0);
         (self.high_rxt, self.sacked_below_rxt) = (una, 0);
@@ -126,20 +126,20 @@ impl Scoreboard {
         }
     }
 
-    /// What was presumed lost is on its way after all; what was sent again stays so. RACK only.
+    /// Clears the marks of lost data; those of retransmitted data stay. RACK only.
     pub(super) fn unmark_lost(&mut self, una: u64) {
         (self.lost_edge, self.sacked_below_lost) = (una, 0);
         self.resent.iter_mut().for_each(|resent| resent.lost.clear());
     }
 
-    /// A timeout: everything sent up to `nxt` and not SACKed is lost, and nothing was sent again yet.
+    /// Marks for a timeout: everything sent up to `nxt` and not SACKed is lost, and nothing is retransmitted yet.
     pub(super) fn mark_all_lost(&mut self, una: u64, nxt: u64) {
         self.clear_marks(una);
         (self.lost_edge, self.sacked_below_lost) = (nxt, self.sacked.total());
     }
 
-    /// A timeout with RACK (RFC 8985, section 6.3): the segment up to `head_end` is lost, and all that was sent at
-    /// `before` or earlier, for the first time, which is what lies below `old`, or again.
+    /// Marks for a timeout with RACK (RFC 8985, section 6.3): lost are the segment up to `head_end`, first transmissions
+    /// below `old`, and retransmissions at `before` or earlier.
     pub(super) fn mark_lost_by_age(&mut self, una: u64, head_end: u64, old: u64, before: Instant) {
         let Resent { lost, under_way } = &mut **self.resent.get_or_insert_default();
         under_way.retain(|again| again.at > before && again.start > una);
@@ -148,15 +148,14 @@ impl Scoreboard {
         self.mark_lost_below(head_end.max(old));
     }
 
-    /// Moves the lost edge to what the SACKed blocks show.
+    /// Advances the lost edge to what the SACKed blocks show.
     pub(super) fn mark_lost(&mut self, mss: u32) {
         self.mark_lost_below(self.shown_lost(mss));
     }
 
-    /// RACK, section 6.2, steps 2 to 5: what was sent before something that has arrived is lost. `nxt` is as far as the
-    /// stream has been sent. What was sent again after `late` and is there already says nothing: it came sooner than
-    /// anything ever did, so it may be the first transmission that arrived (step 2). Returns whether something that was
-    /// sent again is lost again.
+    /// RACK, section 6.2, steps 2 to 5: a segment is lost if one sent after it has arrived. `nxt` is the end of the stream
+    /// sent. The arrival of a segment retransmitted after `late` shows nothing: it came earlier than any round trip allows,
+    /// so it may be the first transmission that arrived (step 2). Returns whether a retransmission is lost again.
     pub(super) fn mark_lost_by_order(&mut self, una: u64, nxt: u64, late: Instant) -> bool {
         let high = self.high_sacked().unwrap_or(una);
         let sacked = &self.sacked;
@@ -166,7 +165,7 @@ impl Scoreboard {
             let Resent { lost, under_way } = &mut **resent;
             let arrived = |again: &Again| sacked.gap(again.start.max(una), again.end).is_none();
             let mut at = under_way.partition_point(|again| again.at <= late);
-            // What was sent again before the last one that arrived, or before a first transmission that did, is lost.
+            // Lost: retransmissions before the last one that arrived, or before a first transmission that did.
             let known = under_way.range(..at).rposition(arrived).map_or(0, |last| last + 1);
             while at < under_way.len() {
                 if arrived(&under_way[at]) {
@@ -188,7 +187,7 @@ impl Scoreboard {
         is_lost_again
     }
 
-    /// Something is lost that has not arrived, whether or not it was sent again: the first segment outstanding is, then.
+    /// Whether the first segment outstanding is lost, retransmitted or not: if any is, it is.
     pub(super) fn has_lost(&self, una: u64) -> bool {
         self.lost_edge > una
     }
@@ -200,13 +199,13 @@ impl Scoreboard {
         }
     }
 
-    /// IsLost (RFC 6675, section 4): is the byte at `position` lost by what is SACKed above it?
+    /// IsLost (RFC 6675, section 4): whether the SACKed data above the byte at `position` shows it to be lost.
     pub(super) fn is_lost(&self, position: u64, mss: u32) -> bool {
         position < self.shown_lost(mss)
     }
 
-    /// The position below which every byte has `DUP_THRESH` blocks, or more than `DUP_THRESH - 1` segments' worth of
-    /// bytes, SACKed above it. Looks at no more than `DUP_THRESH` blocks.
+    /// The position below which every byte has `DUP_THRESH` blocks, or more than `DUP_THRESH - 1` segments of bytes, SACKed
+    /// above it. Examines at most `DUP_THRESH` blocks.
     fn shown_lost(&self, mss: u32) -> u64 {
         let enough = u64::from(DUP_THRESH - 1) * u64::from(mss);
         let mut bytes = 0;
@@ -219,21 +218,21 @@ impl Scoreboard {
         0
     }
 
-    /// A segment of a hole, up to `end`, was sent again for RACK to watch, the stream having been sent up to `nxt`.
+    /// Records a retransmitted segment for RACK, with the stream sent up to `nxt`.
     pub(super) fn watch(&mut self, now: Instant, segment: Range<u64>, nxt: u64) {
         let Resent { lost, under_way } = &mut **self.resent.get_or_insert_default();
         lost.remove(segment.clone());
         under_way.push_back(Again { start: segment.start, end: segment.end, nxt, at: now });
     }
 
-    /// When the segment at `position` was last sent again, if it was and is still under way.
+    /// When the segment at `position` was last retransmitted, if that transmission is still in flight.
     pub(super) fn sent_again_at(&self, position: u64) -> Option<Instant> {
         let mut resent = self.resent.iter().flat_map(|resent| &resent.under_way);
         let of_it = resent.find(|again| (again.start..again.end).contains(&position));
         of_it.map(|again| again.at)
     }
 
-    /// A hole was sent again up to `end`.
+    /// Records that a hole was retransmitted up to `end`.
     pub(super) fn on_retransmitted(&mut self, end: u64) {
         if end > self.high_rxt {
             self.sacked_below_rxt += self.sacked.covered(self.high_rxt..end);
@@ -241,7 +240,7 @@ impl Scoreboard {
         }
     }
 
-    /// The lowest bytes that are lost and not yet sent again (NextSeg, rule 1), or lost again.
+    /// The lowest lost bytes not yet retransmitted (NextSeg, rule 1), or lost again.
     pub(super) fn next_lost(&self) -> Option<Range<u64>> {
         if let Some(lost) = self.resent.as_ref().and_then(|resent| resent.lost.first()) {
             return Some(lost);
@@ -249,18 +248,18 @@ impl Scoreboard {
         self.sacked.gap(self.high_rxt, self.lost_edge)
     }
 
-    /// The lowest bytes not yet sent again below the highest SACKed one, lost or not (NextSeg, rule 3).
+    /// The lowest bytes not yet retransmitted below the highest SACKed one, lost or not (NextSeg, rule 3).
     pub(super) fn next_hole(&self) -> Option<Range<u64>> {
         self.sacked.gap(self.high_rxt, self.sacked.end()?)
     }
 
-    /// The bytes not SACKed from `position` on, at most up to `nxt`.
+    /// The bytes from `position` on that are not SACKed, up to `nxt`.
     pub(super) fn hole_at(&self, position: u64, nxt: u64) -> Option<Range<u64>> {
         self.sacked.gap(position, nxt)
     }
 
-    /// Bytes believed to be on their way (SetPipe, RFC 6675, section 4): neither SACKed nor lost, and again those sent
-    /// again.
+    /// Bytes estimated to be in flight (SetPipe, RFC 6675, section 4): those neither SACKed nor lost, plus retransmitted
+    /// ones.
     pub(super) fn pipe(&self, una: u64, nxt: u64) -> u64 {
         let first_time = nxt - self.lost_edge.max(una) - (self.sacked.total() - self.sacked_below_lost);
         let again = self.high_rxt.max(una) - una - self.sacked_below_rxt;
@@ -273,7 +272,7 @@ impl Scoreboard {
     }
 }
 
-/// What is missing of `again`, which was sent again, is lost again. Whether anything is missing.
+/// Marks the missing parts of `again`, a retransmission, as lost. Returns whether there are any.
 fn insert_missing(lost: &mut RangeSet, sacked: &RangeSet, again: Range<u64>) -> bool {
     let mut from = again.start;
     while let Some(hole) = sacked.gap(from, again.end) {
@@ -313,7 +312,7 @@ mod tests {
         Instant::from_nanos(ms * 1_000_000)
     }
 
-    /// Segments 0, 20 and 40 of 100 bytes sent are lost and sent again at 100, 110 and 120 ms.
+    /// Segments 0, 20 and 40 of 100 bytes sent are lost, and retransmitted at 100, 110 and 120 ms.
     fn three_sent_again() -> Scoreboard {
         let mut board = Scoreboard::default();
         [10..20, 30..40, 50..100].into_iter().for_each(|block| _ = board.record(block));
@@ -328,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_again_before_something_that_arrived_is_lost_again() {
+    fn a_retransmission_before_a_segment_that_arrived_is_lost_again() {
         let mut board = three_sent_again();
         board.record(40..50);
         assert!(board.mark_lost_by_order(0, 100, at(130)));
@@ -338,13 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn what_arrives_too_soon_after_it_was_sent_again_says_nothing() {
+    fn an_arrival_too_soon_after_a_retransmission_shows_no_loss() {
         let mut board = three_sent_again();
         board.record(40..50);
-        // An answer to what was sent after 119 ms would have been quicker than any.
+        // An acknowledgment of a segment sent after 119 ms would be faster than any round trip.
         assert!(!board.mark_lost_by_order(0, 100, at(119)));
         assert_eq!((board.next_lost(), board.pipe(0, 100)), (None, 20));
-        // Nor does it later.
+        // Nor later on.
         assert!(!board.mark_lost_by_order(0, 100, at(200)));
         board.record(20..30);
         assert!(board.mark_lost_by_order(0, 100, at(200)));
@@ -352,16 +351,16 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_takes_the_first_segment_and_what_has_had_its_time_for_lost() {
+    fn a_timeout_marks_the_first_segment_and_overdue_ones_lost() {
         let mut board = three_sent_again();
-        // Sent for the first time by 115 ms: up to 60, which is SACKed; again: two of three.
+        // First transmissions by 115 ms: up to 60, which is SACKed; retransmissions: two of three.
         board.mark_lost_by_age(0, 10, 60, at(115));
         assert_eq!((board.next_lost(), board.pipe(0, 100)), (Some(0..10), 10));
         board.watch(at(300), 0..10, 100);
         assert_eq!(board.next_lost(), Some(20..30));
         board.watch(at(300), 20..30, 100);
         assert_eq!((board.next_lost(), board.pipe(0, 100)), (None, 30));
-        // However young: the first segment outstanding.
+        // The first segment outstanding, however recent.
         board.mark_lost_by_age(0, 10, 0, at(115));
         assert_eq!((board.next_lost(), board.pipe(0, 100)), (Some(0..10), 20));
     }
@@ -402,7 +401,7 @@ mod tests {
             for (what, at, len) in steps {
                 match what {
                     0 => {
-                        // As a receiver does: acknowledge up to the next hole.
+                        // Like a receiver: acknowledge up to the next hole.
                         let to = board.hole_at(una + at, NXT).map_or(NXT, |hole| hole.start);
                         una = to;
                         board.advance(una);

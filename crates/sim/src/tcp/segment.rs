@@ -9,23 +9,23 @@ use core::ops::Range;
 
 use evenair_units::Bytes;
 
-/// Most SACK blocks that fit beside no other option (RFC 2018, section 3).
+/// Maximum number of SACK blocks without other options (RFC 2018, section 3).
 pub const MAX_SACK_BLOCKS: usize = 4;
 
 /// Size of the TCP header without options, in bytes (RFC 9293, section 3.1).
 const BASE_HEADER: u64 = 20;
 
-/// A TCP segment. SACK blocks, which few have, are at the end.
+/// A TCP segment. The SACK blocks, which few segments have, come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Segment {
     /// Position of the first byte (or of the SYN, or of the FIN where there is no byte).
     pub seq: u64,
-    /// The next position expected from the other end; counts only where [`Flags::ack`] is set.
+    /// The next position expected from the other end; valid if [`Flags::ack`] is set.
     pub ack: u64,
     /// Payload in bytes.
     pub len: u32,
-    /// Advertised window as on the wire: bytes in a SYN, else bytes shifted right by the scale agreed upon.
+    /// Advertised window as on the wire: bytes in a SYN, else bytes shifted right by the negotiated scale.
     pub window: u16,
     /// Control bits.
     pub flags: Flags,
@@ -42,7 +42,7 @@ pub struct Segment {
 pub struct Flags {
     /// Opens the stream; takes one position.
     pub syn: bool,
-    /// The acknowledgment counts.
+    /// The acknowledgment is valid.
     pub ack: bool,
     /// Ends the stream; takes one position.
     pub fin: bool,
@@ -55,11 +55,11 @@ pub struct Flags {
 /// Options that only a SYN carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynOptions {
-    /// Largest segment the sender of this option takes, in bytes, options included (RFC 6691).
+    /// Largest segment that the sender of this option accepts, in bytes, options included (RFC 6691).
     pub mss: u16,
-    /// Shift of the windows it will advertise (RFC 7323, section 2.2).
+    /// Shift of the windows that its sender will advertise (RFC 7323, section 2.2).
     pub window_shift: Option<u8>,
-    /// It understands SACK (RFC 2018, section 2).
+    /// Its sender supports SACK (RFC 2018, section 2).
     pub sack_permitted: bool,
 }
 
@@ -72,12 +72,12 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// Up to four SACK blocks. They lie above the segment's acknowledgment and are kept relative to it.
+/// Up to four SACK blocks. They lie above the segment's acknowledgment and are stored relative to it.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub struct SackBlocks {
     count: u8,
-    /// (distance of the block's first byte from the acknowledgment, length), in bytes; those from `count` on mean nothing.
+    /// (distance of the block's first byte from the acknowledgment, length), in bytes; entries from `count` on are meaningless.
     blocks: [(u32, u32); MAX_SACK_BLOCKS],
 }
 
@@ -85,7 +85,7 @@ impl SackBlocks {
     /// No block: the option is absent.
     pub const NONE: Self = Self { blocks: [(0, 0); MAX_SACK_BLOCKS], count: 0 };
 
-    /// Takes all blocks out.
+    /// Removes all blocks.
     pub(super) const fn clear(&mut self) {
         self.count = 0;
     }
@@ -95,7 +95,7 @@ impl SackBlocks {
         self.count as usize
     }
 
-    /// True without any block.
+    /// Whether there is no block.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -135,7 +135,7 @@ impl fmt::Debug for SackBlocks {
 }
 
 impl Segment {
-    /// A segment that does nothing.
+    /// A segment without contents.
     pub(crate) const EMPTY: Self = Self {
         seq: 0,
         ack: 0,
@@ -167,7 +167,7 @@ impl Segment {
                 let stamps = if self.timestamps.is_some() { 10 } else { 0 };
                 (4 + scale + sack + stamps as u64).next_multiple_of(4)
             }
-            // Each option padded to a multiple of four: timestamps 10 + 2, SACK 2 + 8 a block + 2.
+            // Each option padded to a multiple of four: timestamps 10 + 2, SACK 2 + 8 per block + 2.
             None => {
                 let stamps = if self.timestamps.is_some() { 12 } else { 0 };
                 stamps + if self.sack.is_empty() { 0 } else { 4 + 8 * self.sack.len() as u64 }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn sack_blocks_come_back_as_they_went_in() {
+    fn sack_blocks_are_read_back_as_written() {
         let mut sack = SackBlocks::NONE;
         sack.push(1_000, 3_000..4_000);
         sack.push(1_000, 1_500..2_000);

@@ -2,7 +2,7 @@
 //!
 //! The stream is a range of positions, not data: `una <= nxt <= limit`, where `limit` is the end of the data that the
 //! application has written, and the FIN is at position `limit` once the application has closed. Retransmissions are cut
-//! anew from the holes of the scoreboard, so there is no record for each segment.
+//! from the holes of the scoreboard, so there is no record per segment.
 
 use std::ops::Range;
 
@@ -24,13 +24,13 @@ use super::tail::Tail;
 /// The first position of the stream's data: the SYN is position 0.
 const FIRST: u64 = 1;
 
-/// The longest that a receiver of a single segment is taken to wait before it acknowledges (RFC 8985, section 7.2).
+/// Longest time for which the receiver of a single segment may delay its acknowledgment (RFC 8985, section 7.2).
 const ACK_DELAY: Span = Span::from_millis(200);
 
-/// Where an application ends that never ends.
+/// End of the data of an application that never stops.
 const ENDLESS: u64 = u64::MAX / 2;
 
-/// State of the sending half. The order is that of [`super::Connection`]: what every acknowledgment needs first.
+/// State of the sending half. The order is that of [`super::Connection`]: fields that every acknowledgment needs come first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Sender {
@@ -42,13 +42,13 @@ pub(super) struct Sender {
     mss: u32,
     /// Timeouts in a row without progress.
     retries: u32,
-    /// Probes of a closed window in a row.
+    /// Consecutive probes of a closed window.
     probes: u32,
     closing: bool,
     idle_restart: bool,
-    /// Samples come from timestamps.
+    /// Timestamps give the round-trip samples.
     stamped: bool,
-    /// The congestion window, and nothing else, ended the last round of sending.
+    /// Only the congestion window ended the last round of sending.
     cwnd_limited: bool,
     probe_due: bool,
     quirks: Quirks,
@@ -67,7 +67,7 @@ pub(super) struct Sender {
     tail: Tail,
 }
 
-/// The window the other end offers.
+/// The other end's advertised window.
 #[derive(Clone, Copy, Debug, Default)]
 struct PeerWindow {
     /// As last advertised, in bytes.
@@ -80,7 +80,7 @@ struct PeerWindow {
     from: (u64, u64),
 }
 
-/// A piece of the stream to be sent.
+/// A piece of the stream to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) seq: u64,
@@ -89,10 +89,10 @@ pub(super) struct Chunk {
     pub(super) psh: bool,
 }
 
-/// What an acknowledgment did, for the connection.
+/// Effects of an acknowledgment on the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// All that the application wrote is acknowledged, and was not before.
+    /// All that the application wrote is newly acknowledged.
     pub(super) drained: bool,
     /// The FIN is acknowledged.
     pub(super) fin_acked: bool,
@@ -131,7 +131,7 @@ impl Sender {
         }
     }
 
-    /// The handshake is over; `syn_retries` retransmissions of the SYN were needed.
+    /// Ends the handshake; `syn_retries` is the number of retransmissions of the SYN.
     pub(super) fn on_established(&mut self, config: &Config, agreed: &Agreed, syn_retries: u32) {
         let (mss, sack) = (agreed.payload(), agreed.sack);
         self.mss = mss;
@@ -141,21 +141,20 @@ impl Sender {
         self.board.clear_marks(FIRST);
         self.rtt.on_established(syn_retries > 0);
         if syn_retries > 1 {
-            // RFC 5681 asks for it after one retransmission; with an initial timeout of 1 s, RFC 6928 (section 2) and
-            // Linux wait for the second, as the first may be a mere long path.
+            // RFC 5681 asks for it after one retransmission; with an initial timeout of 1 s, RFC 6928 (section 2) and Linux
+            // wait for the second, since after the first the path may merely be long.
             self.window.start_with_one_segment();
         }
     }
 
-    /// Has fetched what `prefetch` has not, as it is found by what that has.
+    /// Prefetches what the state prefetched by `prefetch` points to.
     #[inline]
     pub(super) fn prefetch_more(&self) {
         self.board.prefetch_more();
         self.history.iter().for_each(|history| prefetch(&raw const **history));
     }
 
-    /// Has every piece of memory fetched that a segment needs: one with data, to which there is nothing to be sent, or one
-    /// that acknowledges what was sent.
+    /// Prefetches what a segment needs: one with data, or one that acknowledges data.
     #[inline]
     pub(super) fn prefetch(&self, is_data: bool) {
         prefetch(self);
@@ -174,12 +173,12 @@ impl Sender {
         self.limit = self.limit.saturating_add(bytes).min(ENDLESS);
     }
 
-    /// The application will never run out of data.
+    /// The application never runs out of data.
     pub(super) fn write_endlessly(&mut self) {
         self.limit = ENDLESS;
     }
 
-    /// The application writes no more. What an endless one has not sent yet is dropped.
+    /// The application writes no more. Data of an endless one that is not sent yet is dropped.
     pub(super) fn close(&mut self) {
         if self.limit == ENDLESS {
             self.limit = self.nxt;
@@ -207,7 +206,7 @@ impl Sender {
         &self.window
     }
 
-    /// Bytes believed to be on their way.
+    /// Bytes estimated to be in flight.
     pub(super) fn pipe(&self) -> u64 {
         self.board.pipe(self.una, self.nxt)
     }
@@ -220,8 +219,8 @@ impl Sender {
         Flight { una: self.una, nxt: self.nxt, mss: self.mss }
     }
 
-    /// Takes the acknowledgment and the window of `size` bytes in `segment`; `stamp_rtt` is the sample its timestamps
-    /// would give.
+    /// Handles the acknowledgment in `segment` and its window of `size` bytes; `stamp_rtt` is the sample that its
+    /// timestamps would give.
     pub(super) fn handle_ack(
         &mut self,
         now: Instant,
@@ -236,7 +235,7 @@ impl Sender {
         let same_window = self.peer.size == size;
         self.peer.update(segment, size);
         if segment.ack == self.nxt && !outstanding && segment.sack.is_empty() {
-            // An end that only receives gets this with every segment: there is no more to it.
+            // An end that only receives gets this with every segment and has nothing else to do.
             debug_assert!(self.recovery.is_open(), "nothing is outstanding, and so nothing is repaired");
             let fin_acked = self.closing && self.una > self.limit;
             return Progress { fin_acked, ..Progress::default() };
@@ -288,7 +287,7 @@ impl Sender {
         }
     }
 
-    /// Returns how many bytes are SACKed for the first time.
+    /// Records the SACK blocks of a segment; returns how many bytes are SACKed for the first time.
     fn record_sack(&mut self, segment: &Segment) -> u64 {
         if segment.sack.is_empty() || !self.recovery.uses_sack() {
             return 0;
@@ -297,8 +296,7 @@ impl Sender {
         valid.map(|block| self.board.record(block)).sum()
     }
 
-    /// The sample of the round-trip time that a new acknowledgment gives (RFC 7323, section 4.1, or RFC 6298,
-    /// section 3, with Karn's rule).
+    /// The round-trip sample of a new acknowledgment (RFC 7323, section 4.1, or RFC 6298, section 3, with Karn's rule).
     fn sample(&mut self, now: Instant, stamp_rtt: Option<Span>) -> Option<Span> {
         let by_history = self.history.as_mut().and_then(|history| history.on_acked(self.una, now));
         let rtt = match self.timed {
@@ -314,20 +312,20 @@ impl Sender {
         Some(rtt)
     }
 
-    /// The sample that a SACK gives of what was sent last and only once, where the times of sending are known: in a long
-    /// recovery there is no other (Linux).
+    /// The sample of a SACK block for data sent last and only once, if the times of sending are known: in a long recovery
+    /// there is no other (Linux).
     fn sample_sack(&mut self, now: Instant) {
         let high = self.board.high_sacked().filter(|&high| high > self.board.high_rxt());
         let Some(at) = high.and_then(|high| self.tail.sent_at(high)) else { return };
         self.rtt.on_sample(now.saturating_since(at), self.una, self.nxt);
-        // What left before the first hole was sent again says nothing against that: it gets its time.
+        // Segments sent before the first hole was retransmitted show nothing about that retransmission, which may still arrive.
         let again = self.board.sent_again_at(self.una);
         if again.is_some_and(|again| at < again) && self.timer.is_some_and(|(_, timer)| timer == Timer::Retransmit) {
             self.timer = Some((now + self.rtt.rto(), Timer::Retransmit));
         }
     }
 
-    /// The retransmission or the probe timer may have run out. Returns how often it did in a row, if it did.
+    /// Handles an expired retransmission or probe timer. Returns the number of consecutive expiries, if it expired.
     pub(super) fn handle_timeout(&mut self, now: Instant, stats: &mut Stats) -> Option<u32> {
         let (_, timer) = self.timer.filter(|&(at, _)| at <= now)?;
         self.timer = None;
@@ -361,10 +359,10 @@ impl Sender {
         Some(self.retries)
     }
 
-    /// The next piece to send, of at most `room` bytes of payload.
+    /// The next piece to send, with at most `room` bytes of payload.
     pub(super) fn next_chunk(&mut self, now: Instant, room: u32, stats: &mut Stats) -> Option<Chunk> {
         if self.una == self.nxt && self.nxt >= self.limit && !self.closing {
-            // An end that only receives is asked after every segment.
+            // An end that only receives is polled after every segment.
             self.cwnd_limited = false;
             return None;
         }
@@ -388,7 +386,7 @@ impl Sender {
         Some(self.emit(now, piece, room, stats))
     }
 
-    /// The new data that may be sent now. Notes what is in the way if there is none.
+    /// New data that may be sent now. Records what prevents sending if there is none.
     fn new_data(&mut self, now: Instant, room: u32) -> Option<Range<u64>> {
         self.cwnd_limited = false;
         let waiting = self.limit.saturating_sub(self.nxt);
@@ -401,8 +399,8 @@ impl Sender {
         let probing = std::mem::take(&mut self.probe_due);
         let mut len = full;
         if full > offered {
-            // A piece of a segment only where it is half of the largest window, or nothing else would ever happen
-            // (RFC 1122, section 4.2.3.4).
+            // A partial segment only if it is half of the largest window, or if no timer would ever allow more (RFC 1122,
+            // section 4.2.3.4).
             let worthwhile = offered > 0 && (probing || offered >= self.peer.max / 2);
             if !worthwhile {
                 self.probe_due = probing;
@@ -424,13 +422,13 @@ impl Sender {
         Some(self.nxt..self.nxt + len + u64::from(fin && len == waiting))
     }
 
-    /// The timer that runs while something is outstanding: the retransmission timer for `rto_at`, or before that a probe
-    /// of the tail, while all seems well (RFC 8985, section 7.2).
+    /// The timer while data is outstanding: the retransmission timer at `rto_at`, or before that a tail probe if there is
+    /// no sign of loss (RFC 8985, section 7.2).
     fn loss_timer(&self, now: Instant, rto_at: Instant) -> (Instant, Timer) {
         let quiet = self.recovery.is_rack() && self.recovery.is_open() && self.board.sacked() == 0;
         match self.rtt.srtt().filter(|_| quiet && !self.tail.is_probed()) {
             Some(srtt) => {
-                // The receiver of a single segment may wait for another.
+                // The receiver of a single segment may delay its acknowledgment.
                 let is_single = self.nxt - self.una <= u64::from(self.mss);
                 let patience = srtt * 2 + if is_single { ACK_DELAY } else { Span::ZERO };
                 ((now + patience).min(rto_at), Timer::Tail)
@@ -439,7 +437,7 @@ impl Sender {
         }
     }
 
-    /// What little is SACKed gets a moment to be joined by what is missing (RFC 8985, section 6.2, step 4).
+    /// Arms the reordering timer: holes below few SACKed segments may still be filled (RFC 8985, section 6.2, step 4).
     fn arm_reordering(&mut self, now: Instant) {
         let is_waiting = self.recovery.is_rack() && self.recovery.is_open() && self.board.sacked() > 0;
         if is_waiting && self.timer.is_none_or(|(_, timer)| timer != Timer::Reordering) {
@@ -448,8 +446,8 @@ impl Sender {
         }
     }
 
-    /// A probe of the tail, if one is due: new data, or the last segment again (RFC 8985, section 7.3). It looks at no
-    /// congestion window.
+    /// A tail probe, if one is due: new data, or the last segment again (RFC 8985, section 7.3). The congestion window does
+    /// not apply.
     fn tail_probe(&mut self, now: Instant, room: u32) -> Option<Piece> {
         if !self.recovery.is_rack() || !self.tail.take_due() || self.una == self.nxt {
             return None;
@@ -465,7 +463,7 @@ impl Sender {
         Some(probe)
     }
 
-    /// The closed window is probed from time to time (RFC 9293, section 3.8.6.1).
+    /// Arms the timer that probes a closed window (RFC 9293, section 3.8.6.1).
     fn arm_probe(&mut self, now: Instant) {
         if self.una == self.nxt && self.timer.is_none() {
             let wait = self.rtt.rto_after(self.probes);
@@ -473,7 +471,7 @@ impl Sender {
         }
     }
 
-    /// A probe without data is to be sent, to which the other end answers with its window.
+    /// Whether a probe without data is to be sent, which the other end answers with its window.
     pub(super) fn take_probe(&mut self) -> bool {
         std::mem::take(&mut self.probe_due)
     }
@@ -497,17 +495,17 @@ impl Sender {
             }
         } else {
             stats.retransmissions += 1;
-            self.timed = None; // Karn: what is acknowledged next may be this one
+            self.timed = None; // Karn: the next acknowledgment may be for this segment
             self.history.iter_mut().for_each(|history| history.on_sent_again(seq..end));
         }
         self.recovery.on_sent(now, Piece { range: seq..end, kind }, self.nxt, &mut self.board);
         self.last_sent = now;
         // RFC 9293, section 3.9.1.2: at the end of what was written; PSH has no meaning without data.
         let psh = len > 0 && (seq + len == self.limit || (kind == Sent::New && self.ends_batch(now, room)));
-        // Linux: the first segment outstanding gets its time whenever it is sent again.
+        // Linux: the timer restarts whenever the first segment outstanding is retransmitted.
         let is_head_again = kind == Sent::Again && seq == self.una && self.recovery.is_rack();
         if is_head_again || self.timer.is_none_or(|(_, timer)| timer != Timer::Retransmit) {
-            // RFC 6298, rule 5.1; a probe of the tail waits no longer than the timeout of the first segment outstanding.
+            // RFC 6298, rule 5.1; a tail probe comes no later than the timeout of the first segment outstanding.
             let rto = self.rtt.rto();
             let head = if self.recovery.is_rack() { self.tail.head_sent_at() } else { None };
             let head = head.filter(|&at| kind == Sent::New && at + rto > now);
@@ -517,7 +515,7 @@ impl Sender {
         Chunk { seq, len: len as u32, fin, psh }
     }
 
-    /// New data was sent: whether it is the last of several segments that leave together.
+    /// Whether this new data is the last of several segments that leave together.
     fn ends_batch(&mut self, now: Instant, room: u32) -> bool {
         if self.batch.is_none() {
             return false;
@@ -527,25 +525,25 @@ impl Sender {
         self.batch.as_mut().is_some_and(|batch| batch.ends(now, more, largest))
     }
 
-    /// Whether `len` more bytes, if any, fit into all windows.
+    /// Whether all windows have room for `len` more bytes, if any.
     fn has_room_for(&self, len: u64) -> bool {
         len > 0 && self.nxt + len <= self.edge() && self.fits_cwnd(len)
     }
 
-    /// The first position that the offered window or the send buffer keeps back.
+    /// The first position that the advertised window or the send buffer does not allow.
     fn edge(&self) -> u64 {
         self.peer.edge.min(self.una + self.send_buffer)
     }
 
-    /// Whether the congestion window lets `len` more bytes go.
+    /// Whether the congestion window has room for `len` more bytes.
     fn fits_cwnd(&self, len: u64) -> bool {
         self.pipe() + len <= self.window.cwnd() + self.recovery.allowance(self.mss)
     }
 }
 
 impl PeerWindow {
-    /// Takes the window of a segment unless it is older than the one that gave the present window (RFC 9293,
-    /// section 3.10.7.4).
+    /// Takes the window of a segment unless it is older than the one that gave the present window (RFC 9293, section
+    /// 3.10.7.4).
     fn update(&mut self, segment: &Segment, size: u64) {
         if (segment.seq, segment.ack) >= self.from {
             *self = Self { size, edge: segment.ack + size, max: self.max.max(size), from: (segment.seq, segment.ack) };

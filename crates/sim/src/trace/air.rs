@@ -1,4 +1,4 @@
-//! From transmissions on the air to frames in the capture.
+//! Makes frames of the capture from transmissions on the air.
 
 use std::cmp::Reverse;
 
@@ -13,11 +13,11 @@ use super::{Counter, Tracer};
 use crate::domain::ContentionDomain;
 use crate::packet::{PacketId, Pool};
 
-/// Between whom a frame is.
+/// Sender and receiver of a frame.
 struct Ends {
     receiver: MacAddr,
     sender: MacAddr,
-    /// From a station to the access point.
+    /// Uplink: from a station to the access point.
     up: bool,
 }
 
@@ -30,7 +30,7 @@ impl Ends {
         Self { receiver, sender: mac(transmission.from, air), up: air.host_of(transmission.from).is_ok() }
     }
 
-    /// The three addresses of a data frame; `msdu`: its one packet, if it is no A-MSDU (9.3.2.1).
+    /// The three addresses of a data frame; `msdu` is its packet if it is no A-MSDU (9.3.2.1).
     fn addresses(&self, msdu: Option<&Msdu>) -> [MacAddr; 3] {
         let Self { receiver, sender, up } = *self;
         match (up, msdu) {
@@ -43,7 +43,7 @@ impl Ends {
 }
 
 impl Tracer {
-    /// Whether a frame is none that carries a packet, nor belongs to one.
+    /// Whether a frame neither carries a packet nor belongs to the exchange of one.
     pub(super) fn is_own(&mut self, domain: usize, transmission: &Transmission, air: &ContentionDomain) -> bool {
         let Transmission { from, to, kind, .. } = *transmission;
         if air.is_obss(from) {
@@ -70,7 +70,7 @@ impl Tracer {
         }
     }
 
-    /// Brings what is known of the frames in service up to date.
+    /// Updates the state of the frames in service.
     pub(super) fn serve(&mut self, domain: usize, transmission: &Transmission, air: &ContentionDomain, pool: &Pool) {
         let from = transmission.from;
         let (category, is_new) = match transmission.kind {
@@ -96,7 +96,7 @@ impl Tracer {
         }
     }
 
-    /// The frame as it is on the air, without its radiotap header; of an A-MPDU, each MPDU.
+    /// Bytes of the frame without radiotap header; of an A-MPDU, each MPDU.
     pub(super) fn frames(
         &mut self,
         transmission: &Transmission,
@@ -111,7 +111,7 @@ impl Tracer {
             (Kind::Ack, _) => vec![frame::ack(reserves, ends.receiver)],
             (Kind::BlockAckRequest { .. }, _) => self.block_ack(transmission, &ends, (domain, from)),
             (Kind::CfEnd, _) => {
-                // That of the receiver of what it follows, if a station sends it.
+                // If a station sends the frame: the receiver of the burst that precedes it.
                 let receiver = self.bursts.receiver((domain, from)).filter(|_| ends.up);
                 vec![frame::cf_end(receiver.map_or(ends.sender, |receiver| mac(receiver, air)))]
             }
@@ -128,7 +128,7 @@ impl Tracer {
         }
     }
 
-    /// The frame in service of a node that does not aggregate; the category where it has a QoS header.
+    /// The frame in service of a node that does not aggregate; `qos` is its category if it has a QoS header.
     fn data(
         &mut self,
         transmission: &Transmission,
@@ -140,7 +140,7 @@ impl Tracer {
         let service = self.services.entry((domain, transmission.from, category)).or_default();
         let retry = std::mem::replace(&mut service.sent, true);
         if !retry {
-            // QoS data are numbered for each receiver and category, others together (10.3.2.14.2).
+            // QoS data has a sequence counter per receiver and category, all other frames share one (10.3.2.14.2).
             let counter: Counter = (domain, transmission.from, qos.map(|category| (ends.receiver, category)));
             let sequence = self.sequences.entry(counter).or_default();
             *sequence = (*sequence + 1) % NUMBERS as u16;
@@ -159,7 +159,7 @@ impl Tracer {
         })
     }
 
-    /// The MPDUs that a node that aggregates sends; the category where they have a QoS header.
+    /// The MPDUs of a node that aggregates; `qos` is their category if they have a QoS header.
     fn burst(
         &mut self,
         transmission: &Transmission,
@@ -198,7 +198,7 @@ impl Tracer {
         frames
     }
 
-    /// A BlockAckReq, or a BlockAck, about what `sender` has sent last.
+    /// A BlockAckReq or BlockAck about the last burst of `sender`.
     fn block_ack(&self, transmission: &Transmission, ends: &Ends, sender: (usize, NodeId)) -> Vec<Vec<u8>> {
         let is_request = matches!(transmission.kind, Kind::BlockAckRequest { .. });
         let said = self.bursts.said(sender);
@@ -215,7 +215,7 @@ impl Tracer {
         frame.into_iter().collect()
     }
 
-    /// The frame that a node is sending ends.
+    /// Handles the TX status of a node's frame.
     pub(super) fn end(&mut self, from: (usize, NodeId), status: TxStatus, air: &ContentionDomain) {
         let Some((transmission, frames)) = self.open.remove(&from) else { return };
         let is_received = status == TxStatus::Received;
@@ -243,7 +243,7 @@ impl Tracer {
     }
 }
 
-/// The addresses of an MPDU, and its body.
+/// Addresses and body of an MPDU.
 fn body_of(mpdu: &Mpdu, ends: &Ends) -> ([MacAddr; 3], Vec<u8>) {
     match &mpdu.msdus[..] {
         [msdu] => (ends.addresses(Some(msdu)), msdu.bytes.clone()),

@@ -1,5 +1,5 @@
-//! What nodes that aggregate have on the air. An MPDU is remembered from its first transmission until its sender is done with
-//! it: it may be repeated after it was received, when the medium has its packets no more.
+//! Bursts of nodes that aggregate. An MPDU is remembered from its first transmission until its sender drops it: it may be
+//! repeated after it was received, when the medium no longer has its packets.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use evenair_medium::{AccessCategory, BurstOnAir, MpduOnAir, NodeId, To};
 
 use super::frame::Msdu;
 
-/// Sequence numbers are of twelve bits.
+/// Number of sequence numbers, which have twelve bits.
 pub(super) const NUMBERS: u64 = 4096;
 
-/// Whose MPDUs are numbered together: domain and sender, category and receiver.
+/// Scope of a sequence counter: domain and sender, category and receiver.
 type Key = (usize, NodeId, AccessCategory, To);
 
 /// The MPDUs of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Bursts {
     agreements: BTreeMap<Key, Agreement>,
-    /// What each node sends, or has sent last.
+    /// The present or last burst of each node.
     present: BTreeMap<(usize, NodeId), Present>,
 }
 
-/// What a node has sent to a receiver in a category, and may send again.
+/// MPDUs that a node has sent to a receiver in a category, and may repeat.
 #[derive(Debug, Default)]
 struct Agreement {
-    /// The number of the oldest MPDU.
+    /// Number of the oldest MPDU.
     start: u64,
     window: u16,
     mpdus: BTreeMap<u64, Mpdu>,
@@ -33,10 +33,10 @@ struct Agreement {
 /// An MPDU that is on the air.
 #[derive(Debug, Default)]
 pub(super) struct Mpdu {
-    /// Its sequence number; without EDCA that is of a counter that all receivers share, and not known here.
+    /// Sequence number; `None` without EDCA, where all receivers share a counter that is kept elsewhere.
     pub(super) sequence: Option<u16>,
     pub(super) msdus: Vec<Msdu>,
-    /// It was sent before.
+    /// It was transmitted before.
     pub(super) sent: bool,
     received: bool,
 }
@@ -47,18 +47,18 @@ struct Present {
     numbers: Vec<u64>,
 }
 
-/// What a BlockAckReq or the BlockAck says.
+/// Contents of a BlockAckReq or BlockAck.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Said {
     pub(super) category: AccessCategory,
-    /// The sequence number of the first MPDU that it is about.
+    /// Sequence number of the first MPDU that it covers.
     pub(super) first: u16,
-    /// For each MPDU from that one on, whether it was received: 64 or 256.
+    /// Whether each MPDU from that one on was received: 64 or 256 bits.
     pub(super) bitmap: Vec<u8>,
 }
 
 impl Bursts {
-    /// A node begins to send a burst. `read` makes an MSDU of a packet.
+    /// Begins a node's burst. `read` makes an MSDU of a packet.
     pub(super) fn begin<F>(&mut self, key: Key, burst: BurstOnAir<'_, F>, read: impl Fn(&F) -> Msdu) {
         let BurstOnAir { start, window, mpdus } = burst;
         let agreement = self.agreements.entry(key).or_default();
@@ -74,7 +74,7 @@ impl Bursts {
         self.present.insert((key.0, key.1), Present { key, numbers });
     }
 
-    /// The MPDUs of the burst that a node sends, in their order, each with its number.
+    /// Calls `each` for the MPDUs of the node's burst in order, each with its number.
     pub(super) fn each(&mut self, node: (usize, NodeId), mut each: impl FnMut(u64, &mut Mpdu)) {
         let Some(Present { key, numbers }) = self.present.get(&node) else { return };
         let Some(agreement) = self.agreements.get_mut(key) else { return };
@@ -85,7 +85,7 @@ impl Bursts {
         }
     }
 
-    /// The burst that a node sends ends: its MPDUs were received, but for those that are `lost`. Says which were.
+    /// Ends a node's burst: its MPDUs were received, except the `lost` ones. Returns which were received.
     pub(super) fn end(&mut self, node: (usize, NodeId), lost: &[bool]) -> Vec<bool> {
         let mut received = Vec::new();
         self.each(node, |_, mpdu| {
@@ -96,7 +96,7 @@ impl Bursts {
         received
     }
 
-    /// For whom the burst is that a node sends, or has sent last, if that is one node.
+    /// The only receiver of the node's present or last burst; `None` for a group.
     pub(super) fn receiver(&self, node: (usize, NodeId)) -> Option<NodeId> {
         match self.present.get(&node)?.key.3 {
             To::Node(receiver) => Some(receiver),
@@ -104,8 +104,7 @@ impl Bursts {
         }
     }
 
-    /// What the BlockAckReq says that a node sends, or the BlockAck that it gets: of the oldest MPDU that it has, and those
-    /// behind it.
+    /// Contents of a node's BlockAckReq, or of the BlockAck that it gets: they begin at its oldest MPDU.
     pub(super) fn said(&self, node: (usize, NodeId)) -> Option<Said> {
         let key = self.present.get(&node)?.key;
         let agreement = self.agreements.get(&key)?;
@@ -125,7 +124,7 @@ mod tests {
     const NODE: (usize, NodeId) = (0, NodeId(3));
     const KEY: Key = (NODE.0, NODE.1, AccessCategory::Video, To::Node(NodeId(0)));
 
-    /// Begins a burst of these MPDUs, each with a packet of its number; none of those that are `gone`.
+    /// Begins a burst of these MPDUs, each with the packet of its number, without those that are `gone`.
     fn begin(bursts: &mut Bursts, start: u64, window: u16, numbers: &[u64], gone: &[u64]) {
         let mpdus = numbers.iter().map(|number| MpduOnAir {
             number: *number,
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_ack_tells_of_all_that_came_since_the_oldest_that_did_not() {
+    fn a_block_ack_covers_the_mpdus_from_the_oldest_missing_one() {
         let mut bursts = Bursts::default();
         begin(&mut bursts, 4094, 64, &[4094, 4095, 4096, 4097], &[]);
         assert_eq!(bursts.end(NODE, &[true, false, false, true]), [false, true, true, false]);
@@ -146,21 +145,21 @@ mod tests {
         begin(&mut bursts, 4094, 64, &[4094, 4097, 4098], &[]);
         assert_eq!(bursts.end(NODE, &[true]), [false, true, true]);
         assert_eq!(bursts.said(NODE).unwrap().bitmap, [0b11110, 0, 0, 0, 0, 0, 0, 0]);
-        // A BlockAckReq: the window has moved beyond the oldest one, and wide as it is now it has more bits.
+        // A BlockAckReq: the window has moved beyond the oldest MPDU, and a window of 256 has more bits.
         begin(&mut bursts, 4097, 256, &[], &[]);
         let said = bursts.said(NODE).unwrap();
         assert_eq!((said.first, said.bitmap.len(), said.bitmap[0]), (1, 32, 3));
     }
 
     #[test]
-    fn what_is_repeated_after_it_was_received_is_the_same() {
+    fn an_mpdu_repeated_after_its_reception_is_unchanged() {
         let mut bursts = Bursts::default();
         begin(&mut bursts, 0, 64, &[0, 1], &[]);
         begin(&mut bursts, 0, 64, &[0, 1], &[0]);
         let mut seen = Vec::new();
         bursts.each(NODE, |number, mpdu| seen.push((number, mpdu.msdus[0].bytes[0])));
         assert_eq!(seen, [(0, 0), (1, 1)]);
-        // What the sender is done with is forgotten.
+        // MPDUs that the sender has dropped are forgotten.
         begin(&mut bursts, 2, 64, &[2], &[]);
         assert_eq!(bursts.agreements[&KEY].mpdus.len(), 1);
     }

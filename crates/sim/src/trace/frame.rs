@@ -22,34 +22,34 @@ const RETRY: u8 = 0x08;
 
 /// Protected Frame: the body is encrypted.
 const PROTECTED: u8 = 0x40;
-/// Of the QoS Control field (9.2.4.5.9): the body is an A-MSDU.
+/// QoS Control field (9.2.4.5.9): the body is an A-MSDU.
 const A_MSDU_PRESENT: u16 = 0x80;
 /// BlockAck and BlockAckReq of the compressed variant (9.3.1.7.2, 9.3.1.8.2).
 const COMPRESSED: u16 = 0x04;
 /// Fragment number of a compressed BlockAck with a bitmap of 256 bits (IEEE Std 802.11ax-2021, table 9-30a).
 const BITMAP_OF_256: u16 = 0x04;
-/// Of the CCMP header (12.5.3.2): the packet number has six bytes.
+/// CCMP header (12.5.3.2): the packet number has six bytes.
 const EXTENDED_IV: u8 = 0x20;
-/// Bytes of the check value of CCMP at the end of the body.
+/// Size in bytes of CCMP's MIC at the end of the body.
 const MIC: usize = 8;
 
 /// A data frame.
 pub(super) struct Data<'a> {
-    /// From a station to the access point.
+    /// Uplink: from a station to the access point.
     pub(super) up: bool,
-    /// It was sent before.
+    /// The Retry bit.
     pub(super) retry: bool,
     pub(super) reserves: Span,
-    /// Receiver, transmitter and the third, as 9.3.2.1 has them.
+    /// Receiver, transmitter and the third address (9.3.2.1).
     pub(super) addresses: [MacAddr; 3],
     pub(super) sequence: u16,
-    /// The category, where the frame has a QoS header.
+    /// Category, if the frame has a QoS header.
     pub(super) qos: Option<AccessCategory>,
-    /// The number of the packet in the CCMP header, where it is encrypted.
+    /// Packet number in the CCMP header, if the frame is encrypted.
     pub(super) packet_number: Option<u64>,
     /// The body is an A-MSDU, not an MSDU.
     pub(super) a_msdu: bool,
-    /// A packet with its LLC header, or what [`a_msdu`] makes of several. It is readable even where the frame says that it is
+    /// A packet with its LLC header, or the result of [`a_msdu`]. It is in plain text even if the frame is marked as
     /// encrypted.
     pub(super) body: &'a [u8],
 }
@@ -93,7 +93,7 @@ pub(super) fn data(frame: &Data<'_>) -> Vec<u8> {
     out
 }
 
-/// Subframes with their addresses and lengths, each but the last padded to a multiple of four bytes (9.3.2.2.2).
+/// An A-MSDU: subframes with addresses and lengths, each but the last padded to a multiple of four bytes (9.3.2.2.2).
 pub(super) fn a_msdu(msdus: &[Msdu]) -> Vec<u8> {
     let mut out = Vec::new();
     for msdu in msdus {
@@ -118,20 +118,20 @@ pub(super) fn ack(reserves: Span, receiver: MacAddr) -> Vec<u8> {
     [&ACK[..], &duration(reserves), &receiver.0].concat()
 }
 
-/// It is for all, and names the access point (9.3.1.6).
+/// A broadcast CF-End of the access point (9.3.1.6).
 pub(super) fn cf_end(bssid: MacAddr) -> Vec<u8> {
     [&CF_END[..], &duration(Span::ZERO), &MacAddr::BROADCAST.0, &bssid.0].concat()
 }
 
-/// Sender and receiver of a frame that asks for a BlockAck or is one, and what it is about.
+/// A BlockAck or BlockAckReq.
 pub(super) struct BlockAck<'a> {
     pub(super) reserves: Span,
     pub(super) receiver: MacAddr,
     pub(super) sender: MacAddr,
     pub(super) category: AccessCategory,
-    /// The sequence number of the first MPDU that it is about.
+    /// Sequence number of the first MPDU that it covers.
     pub(super) first: u16,
-    /// For each MPDU from that one on a bit that says whether it was received; empty: it is a BlockAckReq.
+    /// One bit for each MPDU from that one on: whether it was received; empty for a BlockAckReq.
     pub(super) bitmap: &'a [u8],
 }
 
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encrypted_has_its_number_and_the_length_of_the_check_value() {
+    fn encrypted_frames_have_a_packet_number_and_room_for_the_mic() {
         let frame = |packet_number| {
             data(&Data {
                 up: true,

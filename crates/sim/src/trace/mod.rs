@@ -10,8 +10,8 @@
 //! with correct lengths, checksums and sequence numbers; payloads are zeros. Files are written during the run; only the frames
 //! on the air are in memory.
 //!
-//! Frames that are encrypted have the header and the length of CCMP, and readable content. A BlockAck begins at the sender's
-//! oldest MPDU, of which a receiver does not know in truth: many count from what they last got.
+//! Encrypted frames have the header and the length of CCMP, and readable content. A BlockAck begins at the sender's oldest
+//! MPDU, which a real receiver does not know: many begin at what they received last.
 //!
 //! Not here: beacons, power-save frames, other networks, delimiters between MPDUs; ARP, association and ADDBA, which are not
 //! simulated; the Internet side of the router. A null frame takes a sequence number of the MPDUs to its receiver where nodes
@@ -48,7 +48,7 @@ use crate::tcp::Segment;
 /// A side of the box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wired {
-    /// Between the access point and the box, or the network where there is none.
+    /// Between the access point and the box, or the network if there is no box.
     AccessPoint,
     /// Between the box and the network.
     Network,
@@ -62,46 +62,46 @@ pub(crate) struct Tracer {
     access_point: Pcap,
     network: Option<Pcap>,
     addresses: Addresses,
-    /// Channels of the domains, where they have any.
+    /// Channel of each domain, if it has one.
     channels: Vec<Option<u32>>,
-    /// What has begun and whose end is not known, by domain and sender.
+    /// Transmissions whose end is not known yet, by domain and sender.
     open: BTreeMap<(usize, NodeId), Open>,
-    /// Frames whose end is known, earliest first; those to come may have begun before them.
+    /// Frames whose end is known, earliest first; frames still open may have begun before them.
     done: BinaryHeap<Reverse<(Instant, u64, Vec<u8>)>>,
     ended: u64,
-    /// What each category of each node has in service.
+    /// Frame in service of each category of each node.
     services: BTreeMap<(usize, NodeId, AccessCategory), Service>,
-    /// What nodes that aggregate have in service, in place of that.
+    /// The same for nodes that aggregate.
     bursts: Bursts,
-    /// Whether they encrypt.
+    /// Whether nodes encrypt.
     encrypts: bool,
-    /// A-MPDUs so far.
+    /// Number of A-MPDUs so far.
     a_mpdus: u32,
     /// The last sequence number of each counter.
     sequences: BTreeMap<Counter, u16>,
-    /// Nodes whose frame on the air carries no packet.
+    /// Nodes whose present frame carries no packet.
     sends_own: BTreeSet<(usize, NodeId)>,
     /// The first error, reported at the end.
     failed: Option<(PathBuf, io::Error)>,
 }
 
-/// A transmission, and its frames: of an A-MPDU, each MPDU.
+/// A transmission and its frames: of an A-MPDU, each MPDU.
 type Open = (Transmission, Vec<Vec<u8>>);
 
-/// Which frames are numbered together: those of a node in a domain, to a receiver and of a category if they are QoS data.
+/// Scope of a sequence counter: a node in a domain; for QoS data also receiver and category.
 type Counter = (usize, NodeId, Option<(MacAddr, AccessCategory)>);
 
-/// What a category of a node has in service: kept because it may be repeated after it was received.
+/// Frame in service of a category of a node: kept because it may be repeated after it was received.
 #[derive(Debug, Default)]
 struct Service {
     sequence: u16,
-    /// DATA went out, not only RTS.
+    /// Its DATA was transmitted, not only RTS.
     sent: bool,
     msdu: Msdu,
 }
 
 impl Tracer {
-    /// Makes the files in `folder`, which is made where it is missing.
+    /// Creates the files in `folder`, and the folder if it is missing.
     fn new(folder: &Path, scenario: &Scenario, with_box: bool) -> Result<Self, (PathBuf, io::Error)> {
         fs::create_dir_all(folder).map_err(|error| (folder.to_owned(), error))?;
         let file = |name: &str, link| {
@@ -128,7 +128,7 @@ impl Tracer {
         })
     }
 
-    /// A packet passes on the wire.
+    /// Records a packet on the wire.
     fn wire(&mut self, now: Instant, side: Wired, packet: &Packet, segment: Option<&Segment>) {
         let file = match (side, &mut self.network) {
             (Wired::AccessPoint, _) => &mut self.access_point,
@@ -139,7 +139,7 @@ impl Tracer {
         self.note(outcome);
     }
 
-    /// Something has happened on the air.
+    /// Handles a report of the medium.
     fn note_on_air(&mut self, on_air: &OnAir, domain: usize, air: &ContentionDomain, pool: &Pool) {
         match *on_air {
             // Beacons, null frames and other networks are left out, with their ACKs.
@@ -153,7 +153,7 @@ impl Tracer {
         }
     }
 
-    /// Writes what no frame to come can precede.
+    /// Writes the frames that no later one can precede.
     fn advance(&mut self, now: Instant) {
         let horizon = self.open.values().map(|(transmission, _)| transmission.at).min().map_or(now, |at| at.min(now));
         self.flush(horizon);

@@ -21,17 +21,17 @@ pub(super) fn bssid(access_point: usize) -> MacAddr {
     MacAddr([0x02, 0xea, 0, 0, 0, 1 + access_point as u8])
 }
 
-/// Hops that a packet may still make; Linux begins with as many.
+/// Initial hop limit, as in Linux.
 const TTL: u8 = 64;
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
-/// Who talks to whom, by application.
+/// Addresses of each application's two ends.
 #[derive(Debug)]
 pub(super) struct Addresses {
     talks: Vec<Talk>,
 }
 
-/// An IP packet, and between which hosts of the LAN and the WLAN it travels.
+/// An IP packet, and the hosts of the LAN and the WLAN between which it travels.
 pub(super) struct IpPacket {
     pub(super) source: MacAddr,
     pub(super) destination: MacAddr,
@@ -63,7 +63,7 @@ impl Addresses {
         let payload = packet.len.0 as usize - bytes.len();
         match segment {
             Some(segment) => tcp(from.1, to.1, ports, segment, &mut bytes),
-            // All else is datagrams.
+            // All other packets are datagrams.
             None => {
                 let zeros = &ZEROS[..payload - UdpHeader::LEN];
                 let Ports { source, destination } = ports;
@@ -86,7 +86,7 @@ impl Addresses {
 }
 
 impl IpPacket {
-    /// With an Ethernet header, and without the padding that short frames have.
+    /// The packet with an Ethernet header, without the padding of short frames.
     pub(super) fn ethernet(&self) -> Vec<u8> {
         let header = Ethernet2Header {
             source: self.source.0,
@@ -96,7 +96,7 @@ impl IpPacket {
         [&header.to_bytes()[..], &self.bytes].concat()
     }
 
-    /// With an LLC/SNAP header (IEEE 802.2, RFC 1042).
+    /// The packet with an LLC/SNAP header (IEEE 802.2, RFC 1042).
     pub(super) fn msdu(&self) -> Msdu {
         let bytes = [&[0xaa, 0xaa, 0x03, 0, 0, 0][..], &self.ether_type, &self.bytes].concat();
         Msdu { source: self.source, destination: self.destination, bytes }
@@ -134,7 +134,7 @@ fn neighbour_discovery(address: Ipv6Addr, way: Direction, source: MacAddr) -> Ve
         Direction::Down => (135, 0, 1, BOX_LOCAL, address),
         Direction::Up => (136, SOLICITED, 2, address, BOX_LOCAL),
     };
-    // The target, and an option of eight bytes that names the sender's MAC address.
+    // The target, and an eight-byte option with the sender's MAC address.
     let payload = [&address.octets()[..], &[option, 1], &source.0].concat();
     let kind = Icmpv6Type::Unknown { type_u8, code_u8: 0, bytes5to8: [flags, 0, 0, 0] };
     let (from, to) = (from.octets(), to.octets());
@@ -152,7 +152,7 @@ fn neighbour_discovery(address: Ipv6Addr, way: Direction, source: MacAddr) -> Ve
 
 fn v4(from: std::net::Ipv4Addr, to: std::net::Ipv4Addr, payload: u16, is_tcp: bool) -> Ipv4Header {
     let protocol = if is_tcp { IpNumber::TCP } else { IpNumber::UDP };
-    // Datagrams may not be fragmented; their identification says nothing then (RFC 6864).
+    // Datagrams may not be fragmented, so their identification is unused (RFC 6864).
     Ipv4Header::new(payload, TTL, protocol, from.octets(), to.octets()).expect("a packet is shorter than 64 KiB")
 }
 
@@ -167,7 +167,7 @@ fn v6(from: Ipv6Addr, to: Ipv6Addr, payload: u16, is_tcp: bool) -> Ipv6Header {
     }
 }
 
-/// The IP header of a packet of `len` bytes, with room for the rest of it.
+/// The IP header of a packet of `len` bytes, with capacity for the rest of it.
 fn ip_header(from: IpAddr, to: IpAddr, len: u64, is_tcp: bool, dscp: u8) -> Vec<u8> {
     let mut out = Vec::with_capacity(len as usize);
     match (from, to) {
@@ -207,7 +207,7 @@ fn tcp(from: IpAddr, to: IpAddr, ports: Ports, segment: &Segment, out: &mut Vec<
     out.extend(zeros);
 }
 
-/// The options as Linux lays them out (RFC 9293, 3.2; RFC 7323; RFC 2018), with NOPs in front so that words line up.
+/// TCP options as Linux lays them out (RFC 9293, 3.2; RFC 7323; RFC 2018), with NOPs in front for alignment.
 fn options(segment: &Segment) -> Vec<u8> {
     const NOP: u8 = 1;
     let mut out = Vec::new();

@@ -13,10 +13,10 @@ pub(super) const RADIOTAP: u32 = 127;
 
 /// Magic number of files with times in nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;
-/// Frames are never longer.
+/// Maximum length of a frame, in bytes.
 const SNAP_LENGTH: u32 = 65_535;
 
-/// A file that grows.
+/// A pcap file being written.
 #[derive(Debug)]
 pub(super) struct Pcap {
     path: PathBuf,
@@ -27,7 +27,7 @@ impl Pcap {
     pub(super) fn create(path: &Path, link: u32) -> io::Result<Self> {
         let mut file = BufWriter::with_capacity(1 << 18, File::create(path)?);
         file.write_all(&MAGIC.to_le_bytes())?;
-        // Version 2.4, then two fields that are zero nowadays.
+        // Version 2.4, then two fields that are zero today.
         file.write_all(&[2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0])?;
         file.write_all(&SNAP_LENGTH.to_le_bytes())?;
         file.write_all(&link.to_le_bytes())?;

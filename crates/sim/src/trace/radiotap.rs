@@ -1,7 +1,7 @@
-//! Radiotap headers: what a monitor says of a frame that it has captured. Fields are those of radiotap.org.
+//! Radiotap headers: a monitor's metadata of a captured frame. Fields are those of radiotap.org.
 //!
-//! What the medium does not have is marked as not known: signal strengths, the BSS colour and the coding of HE, the partial
-//! AID of VHT.
+//! Values that the medium does not have are marked as unknown: signal strengths, the BSS colour and the coding of HE, the
+//! partial AID of VHT.
 
 use evenair_medium::Transmission;
 use evenair_scenario::Scenario;
@@ -28,25 +28,25 @@ const CHANNEL_OFDM: u16 = 0x0040;
 const CHANNEL_2GHZ: u16 = 0x0080;
 const CHANNEL_5GHZ: u16 = 0x0100;
 
-/// Of the A-MPDU status: whether the MPDU is the last one is known; it is; that it is the only one (EOF) is known; it is.
+/// A-MPDU status: whether the MPDU is the last one is known; it is; whether it is the only one (EOF) is known; it is.
 const LAST_KNOWN: u16 = 0x0004;
 const IS_LAST: u16 = 0x0008;
 const IS_ONLY: u16 = 0x0040;
 const ONLY_KNOWN: u16 = 0x0080;
 
-/// Of MCS, all is known: bandwidth, index, guard interval, format (mixed: 0), coding (BCC: 0), STBC (none: 0).
+/// MCS: all is known: bandwidth, index, guard interval, format (mixed: 0), coding (BCC: 0), STBC (none: 0).
 const MCS_KNOWN: u8 = 0x3f;
 const MCS_SHORT_GUARD: u8 = 0x04;
 
-/// Of VHT, STBC (none: 0), guard interval and bandwidth are known.
+/// VHT: STBC (none: 0), guard interval and bandwidth are known.
 const VHT_KNOWN: u16 = 0x0001 | 0x0004 | 0x0040;
 const VHT_SHORT_GUARD: u8 = 0x04;
 
-/// Of HE, MCS, DCM (none: 0), STBC (none: 0), bandwidth, and in the second word guard interval are known; the format is SU (0).
+/// HE: MCS, DCM (none: 0), STBC (none: 0), bandwidth, and in the second word guard interval are known; the format is SU (0).
 const HE_KNOWN: u16 = 0x0020 | 0x0040 | 0x0200 | 0x4000;
 const HE_GUARD_KNOWN: u16 = 0x0002;
 
-/// What all captures have in common.
+/// Properties that all captures of a run share.
 #[derive(Debug)]
 pub(super) struct Radio {
     phy: Phy,
@@ -58,17 +58,17 @@ pub(super) struct Radio {
 pub(super) struct Capture<'a> {
     pub(super) transmission: &'a Transmission,
     pub(super) channel: Option<u32>,
-    /// Without its FCS.
+    /// The frame without its FCS.
     pub(super) frame: &'a [u8],
     pub(super) received: bool,
-    /// Its place in an A-MPDU, where it is in one.
+    /// Its position in an A-MPDU, if it is in one.
     pub(super) part: Option<Part>,
 }
 
-/// The place of an MPDU in an A-MPDU.
+/// Position of an MPDU in an A-MPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    /// The same for all MPDUs of one A-MPDU, and for no other one near it.
+    /// Reference number of the A-MPDU, the same for all its MPDUs and different from those near it.
     pub(super) reference: u32,
     pub(super) is_last: bool,
     pub(super) is_only: bool,
@@ -81,13 +81,13 @@ impl Radio {
         Self { phy, short_preamble }
     }
 
-    /// Whether a frame that is not aggregated is sent as an A-MPDU of one all the same, as VHT and HE do it.
+    /// Whether a single frame is sent as an A-MPDU of one, as in VHT and HE.
     pub(super) fn delimits(&self, transmission: &Transmission, frame: &[u8]) -> bool {
         let mpdu = Bytes(frame.len() as u64 + 4);
         self.phy.single_mpdu(mpdu, transmission.rate) != mpdu
     }
 
-    /// A frame as it is captured on a channel: with a radiotap header and, at its end, the FCS.
+    /// The captured frame: with a radiotap header and, at its end, the FCS.
     pub(super) fn capture(&self, capture: Capture<'_>) -> Vec<u8> {
         let Capture { transmission, channel, frame, received, part } = capture;
         let mut header = self.header(transmission, channel, received);
@@ -106,17 +106,17 @@ impl Radio {
         let mut out = header.finish();
         out.extend(frame);
         let fcs = crc32fast::hash(frame);
-        // What was not received has a checksum that does not fit.
+        // A frame that was not received has a wrong checksum.
         out.extend(if received { fcs } else { !fcs }.to_le_bytes());
         out
     }
 
-    /// What all frames have: when, where, and at which rate, where that is one of the older standards.
+    /// Fields of all frames: time, flags, channel, and the rate if the standard is one of the older ones.
     fn header(&self, transmission: &Transmission, channel: Option<u32>, received: bool) -> Header {
         let mut flags = HAS_FCS;
         flags |= if self.short_preamble { SHORT_PREAMBLE } else { 0 };
         flags |= if received { 0 } else { BAD_FCS };
-        // Where none is named, channel 6 of the 2.4 GHz band, or channel 36 of that at 5 GHz.
+        // Without a channel: channel 6 of the 2.4 GHz band, or channel 36 of the 5 GHz band.
         let channel = channel.map(|channel| channel as u16);
         let (mhz, band): (u16, u16) = match (self.phy.band(), self.phy.standard()) {
             (Band::Ghz5, _) => (5000 + 5 * channel.unwrap_or(36), CHANNEL_5GHZ | CHANNEL_OFDM),
@@ -136,7 +136,7 @@ impl Radio {
     }
 }
 
-/// A radiotap header that grows.
+/// A radiotap header being written.
 struct Header {
     bytes: Vec<u8>,
     present: u32,
@@ -147,7 +147,7 @@ impl Header {
         Self { bytes: vec![0; 8], present: 0 }
     }
 
-    /// Fields come in the order of their bits, each at a multiple of its own alignment.
+    /// Appends a field. Fields are in the order of their bits, each aligned to its own size.
     fn add(&mut self, bit: u32, alignment: usize, field: &[u8]) {
         debug_assert!(bit > self.present, "fields come in the order of their bits");
         self.bytes.resize(self.bytes.len().next_multiple_of(alignment), 0);
@@ -195,7 +195,7 @@ fn vht(mode: PhyMode) -> [u8; 12] {
         Width::Mhz160 => 11,
     };
     let [a, b] = VHT_KNOWN.to_le_bytes();
-    // The first of four users, whose coding is BCC; group and partial AID are not known.
+    // The first of four users, whose coding is BCC; group and partial AID are unknown.
     [a, b, guard, width, mode.mcs() << 4 | mode.streams(), 0, 0, 0, 0, 0, 0, 0]
 }
 
@@ -252,7 +252,7 @@ mod tests {
         bytes
     }
 
-    /// TSFT, flags and channel, behind the length and what is present.
+    /// Checks the beginning: length, presence bits, TSFT, flags and channel.
     fn begins(bytes: &[u8], length: u8, present: [u8; 4]) {
         assert_eq!(bytes[..8], [0, 0, length, 0, present[0], present[1], present[2], present[3]]);
         assert_eq!(bytes[8..18], [8, 9, 0, 0, 0, 0, 0, 0, 0x10, 0]);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_alone_is_delimited_by_the_standards_that_do_so() {
+    fn vht_and_he_send_single_frames_as_an_a_mpdu() {
         let of = |format: Format| PhyRate::from(PhyMode::all(format).next().unwrap());
         for (standard, format, delimits) in [
             (Standard::Dot11n, Format::Ht, false),

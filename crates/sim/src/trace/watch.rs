@@ -1,4 +1,4 @@
-//! The taps of the traces in the world.
+//! Hooks in the world that write the traces.
 
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::packet::PacketId;
 use crate::world::World;
 
 impl World {
-    /// From now on traces are written into a folder.
+    /// Starts to write traces into a folder.
     pub(crate) fn trace_into(&mut self, folder: &Path) -> Result<(), SimError> {
         let tracer = Tracer::new(folder, &self.scenario, self.middlebox.is_some())
             .map_err(|(path, error)| failed(&path, &error))?;
@@ -20,18 +20,18 @@ impl World {
         Ok(())
     }
 
-    /// From now on what goes on the air is followed.
+    /// Makes the medium report transmissions.
     pub(crate) fn watch_air(&mut self) {
         self.domains.all_mut().for_each(|air| air.medium.watch());
         self.watches_air = true;
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the traces.
     pub(crate) fn finish_trace(&mut self) -> Result<(), SimError> {
         self.tracer.take().map_or(Ok(()), |tracer| tracer.finish().map_err(|(path, error)| failed(&path, &error)))
     }
 
-    /// A packet comes to where the box is, or leaves it.
+    /// Traces a packet that enters or leaves the box's place on the wire.
     #[inline(always)]
     pub(crate) fn trace_wire(&mut self, id: PacketId, comes: bool) {
         if self.tracer.is_some() {
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// The medium's reports are taken before their packets are freed.
+    /// Takes the medium's reports before their packets are freed.
     #[inline(always)]
     pub(crate) fn trace_air(&mut self, domain: usize) {
         if self.watches_air {

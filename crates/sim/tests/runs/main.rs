@@ -1,4 +1,4 @@
-//! Runs of the simulator as programs hold them: stepped and observed, traced, by their measures, and of any scenario.
+//! Runs of the simulator as a library: stepped, observed, traced, by their measures, and of random scenarios.
 
 mod measures;
 #[path = "../../../scenario/tests/it/mutate.rs"]

@@ -1,7 +1,7 @@
 //! The measures of every committed scenario, by name and value, against a committed table: one line for each scenario with the
 //! number of its measures and a checksum of their names and values, to the bit. Runs are cut to [`DURATION`].
 //!
-//! Where names, values or scenarios are to change, the test has written the new table and says where; copy it to
+//! If names, values or scenarios change on purpose, copy the new table, whose path the failing test prints, to
 //! `crates/sim/tests/runs/measures.tsv`.
 
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use std::thread;
 use evenair_results::scalars;
 use evenair_scenario::Scenario;
 
-/// How long each run is, so that all of them take a few seconds.
+/// Length of each run, so that all of them take a few seconds.
 const DURATION: &str = "600 ms";
 
 /// The scenario files below a folder.

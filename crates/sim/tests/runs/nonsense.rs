@@ -1,5 +1,5 @@
-//! Whatever scenario is taken can be started: it is refused by name, or a few milliseconds of it run without a panic and
-//! without end in sight only because they are simulated.
+//! Every scenario that the format accepts can be started: it is refused with a reason, or a few milliseconds of it run
+//! without a panic and within a time limit.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -11,21 +11,21 @@ use evenair_units::Span;
 use crate::mutate::Mutator;
 use crate::shortened;
 
-/// What is simulated of each.
+/// Simulated time of each scenario.
 const LENGTH: Span = Span::from_millis(30);
-/// Far more than that takes, on a busy machine, too.
+/// Time limit, far above what a run takes even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A scenario in [`LENGTH`].
+/// A scenario shortened to [`LENGTH`].
 fn hurried(scenario: Scenario) -> Scenario {
     shortened::hurried(scenario, LENGTH, Span::from_millis(10))
 }
 
-/// Measured airtime of stations and all lines beside it are the whole time, of the run and of each phase.
+/// Checks that the measured airtime of all stations and other lines adds up to the whole time, for the run and each phase.
 fn airtime_adds_up(run: &RunResult) {
     let whole = run.medium.as_ref().and_then(|medium| medium.measured_airtime.as_ref());
     let media = run.phases.iter().map(|phase| phase.domains.len()).max().unwrap_or(1).max(1);
-    // A run that is shorter than an interval has nothing in its phases.
+    // A run shorter than an interval has empty phases.
     let has_intervals = !run.series.ap_queue_packets.is_empty();
     let phases = run.phases.iter().filter(|_| has_intervals).map(|phase| phase.measured_airtime.as_ref());
     [whole].into_iter().chain(phases).for_each(|airtime| lines_add_up(airtime.expect("it was measured"), media));
@@ -39,7 +39,7 @@ fn lines_add_up(airtime: &MediumAirtime, media: usize) {
     assert!((sum - 1.0).abs() < 1e-9, "{sum}: {airtime:?}");
 }
 
-/// Runs it on a thread of its own, whose name a panic shows.
+/// Runs a scenario on a thread named after it, which a panic shows.
 fn starts(scenario: Scenario, text: &str) {
     let (done, waiting) = mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -56,7 +56,7 @@ fn starts(scenario: Scenario, text: &str) {
 }
 
 #[test]
-fn whatever_is_taken_starts() {
+fn every_accepted_scenario_starts() {
     let mut mutator = Mutator::new(4);
     let mut started = 0;
     for _ in 0..1500 {
@@ -69,9 +69,9 @@ fn whatever_is_taken_starts() {
     assert!(started > 150, "{started} were started");
 }
 
-/// Each value at the edge of what the format takes, many at once.
+/// Each value at the limits of the format, many at once.
 #[test]
-fn the_edges_of_the_format() {
+fn values_at_the_limits_of_the_format_start() {
     let text = r#"version = 1
 name = "edges"
 duration = "24 h"

@@ -1,4 +1,4 @@
-//! Records of packets: against what the results count in other places, and that taking them changes nothing.
+//! Records of packets: they agree with the other results, and taking them changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -135,7 +135,7 @@ fn sender<'a>(scenario: &'a Scenario, packet: &PacketRecord) -> &'a str {
     }
 }
 
-/// What was sent by a node is what the results count of it.
+/// Checks the packets of a node against the node's counters.
 fn check_sender(node: &NodeResult, sent: &[PacketRecord]) {
     let delivered: Vec<_> = sent.iter().filter(|packet| packet.outcome == DELIVERED).collect();
     assert_eq!(delivered.len() as u64, node.delivered_frames, "{}", node.node);
@@ -145,7 +145,7 @@ fn check_sender(node: &NodeResult, sent: &[PacketRecord]) {
         .for_each(|packet| *lost.entry(packet.outcome).or_default() += 1);
     let counted = node.lost_frames.iter().filter(|lost| lost.packets > 0);
     assert_eq!(lost, counted.map(|lost| (&*lost.reason, lost.packets)).collect(), "{}", node.node);
-    // The rest is in the buffer at the end.
+    // The others are in the buffer at the end.
     let left = node.offered_frames.checked_sub(sent.len() as u64).expect("no more than came");
     assert!(left <= node.queue_max_packets, "{}: {left} packets are left", node.node);
 
@@ -158,7 +158,7 @@ fn check_sender(node: &NodeResult, sent: &[PacketRecord]) {
     assert!((mean / sojourn.mean_ms - 1.0).abs() < 1e-3, "{}: {mean} ms of {}", node.node, sojourn.mean_ms);
 }
 
-/// Times are in order, and packets of a flow have numbers of their own.
+/// Checks that times are in order, and that no two packets of a flow have the same number.
 fn check_order(packets: &[PacketRecord]) {
     let mut numbers = BTreeSet::new();
     for packet in packets {
@@ -183,11 +183,11 @@ fn packets_are_what_the_results_count() {
     let (_, packets) = check(MIXED);
     let [delivered, full, given_up] = [DELIVERED, "buffer full", "retry limit"].map(|outcome| count(&packets, outcome));
     assert!(delivered > 1_000 && full > 200 && given_up > 5, "{delivered} {full} {given_up}");
-    // Who is at the retry limit has made all attempts (dot11ShortRetryLimit).
+    // Packets at the retry limit have had all attempts (dot11ShortRetryLimit).
     assert!(packets.iter().filter(|packet| packet.outcome == "retry limit").all(|packet| packet.attempts == 7));
     let rates: BTreeSet<_> = packets.iter().filter_map(|packet| Some(packet.rate?.bit_rate().as_bps())).collect();
     assert_eq!(rates, [6_000_000, 24_000_000].into());
-    // A datagram that a full buffer refuses is lost when it is due, and the numbers of its flow go on.
+    // A datagram that finds the buffer full is lost when it is due, and takes a number of its flow.
     let flood = packets.iter().filter(|packet| packet.app == Some(4) && packet.outcome == "buffer full");
     assert!(flood.clone().count() > 100 && flood.clone().all(|packet| packet.enqueued == packet.done));
 }
@@ -240,7 +240,7 @@ fn traces_and_records_do_not_hinder_each_other() {
 }
 
 #[test]
-fn a_run_that_is_stopped_has_given_what_was_before() {
+fn a_stopped_run_has_handed_over_all_earlier_packets() {
     let scenario = parse(MIXED);
     let (_, all) = with(&SimOptions::default(), &scenario);
     let mut some = Vec::new();

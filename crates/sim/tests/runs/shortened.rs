@@ -1,10 +1,10 @@
-//! Scenarios of the repository, made short.
+//! Shortened scenarios of the repository.
 
 use evenair_scenario::Scenario;
 use evenair_units::Span;
 use evenair_workload::Phase;
 
-/// The whole of a scenario in `length`, with intervals of `interval`: what happens when happens sooner.
+/// A whole scenario compressed to `length`, with intervals of `interval`: all its events happen, only sooner.
 pub fn hurried(mut scenario: Scenario, length: Span, interval: Span) -> Scenario {
     let whole = scenario.duration.as_nanos();
     let scaled = |at: Span| {

@@ -1,5 +1,4 @@
-//! A run that is held: how it is stepped, observed, interrupted or commanded changes no byte of its result beyond what the commands
-//! do.
+//! Stepped runs: how a run is stepped, observed or interrupted changes no byte of its result; commands change it only as events do.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,7 +13,7 @@ use evenair_units::Span;
 
 use crate::shortened;
 
-/// What is simulated of each committed scenario.
+/// Simulated time of each committed scenario.
 const LENGTH: Span = Span::from_millis(1_500);
 
 /// Traffic of every kind, several domains, joins, roams, calls, EDCA, aggregates, hidden nodes, neighbours, delaying paths.
@@ -50,7 +49,7 @@ udp = [{ name = "udp", stations = ["near"], server = "server", direction = "up",
 measure = { interval = "500 ms" }
 "#;
 
-/// The events of the test of commands: when, and the keys.
+/// Events of the command test: time and keys.
 const EVENTS: [(&str, &str); 6] = [
     ("500.123457 ms", "do = \"insert\""),
     ("812.000001 ms", "do = \"rate\"\nstations = [\"far\"]\nrate = \"12 Mb/s\""),
@@ -60,7 +59,7 @@ const EVENTS: [(&str, &str); 6] = [
     ("3.1000007 s", "do = \"bypass\""),
 ];
 
-/// A scenario of the repository in [`LENGTH`].
+/// A scenario of the repository shortened to [`LENGTH`].
 fn hurried(name: &str) -> Scenario {
     let path = Path::new("../../scenarios").join(name).with_extension("toml");
     let scenario = Scenario::load(path).unwrap_or_else(|error| panic!("{error}"));
@@ -80,7 +79,7 @@ fn bytes(result: &RunResult) -> String {
     serde_json::to_string(result).expect("a result is plain data")
 }
 
-/// Steps to the end in steps of no round length, and looks at each if asked to.
+/// Runs to the end in odd steps, and calls `look` after each.
 fn stepped(scenario: &Scenario, mut look: impl FnMut(&Simulation)) -> RunResult {
     let mut simulation = simulation(scenario, false);
     let (mut at, mut step) = (0, 7);
@@ -111,7 +110,7 @@ fn a_simulation_can_go_to_another_thread() {
 }
 
 #[test]
-fn neither_odd_steps_nor_looks_change_a_byte() {
+fn neither_odd_steps_nor_observations_change_a_byte() {
     for name in COMMITTED {
         let scenario = hurried(name);
         let whole = run(&scenario, |_| {}).expect("it can be simulated");
@@ -125,17 +124,17 @@ fn neither_odd_steps_nor_looks_change_a_byte() {
 }
 
 #[test]
-fn a_command_is_what_the_event_of_the_file_is_at_its_time() {
+fn a_command_has_the_effect_of_an_event_in_the_file() {
     let events = EVENTS.map(|(at, keys)| format!("{{ at = \"{at}\", {} }}", keys.replace('\n', ", ")));
     let file = parse(&format!("{COMMANDED}event = [{}]\n", events.join(", ")));
     let of_file = run(&file, |_| {}).expect("it can be simulated");
     assert!(of_file.events.iter().any(|event| event.what == "roamed"));
     assert_eq!(bytes(&commanded(&parse(COMMANDED), &EVENTS)), bytes(&of_file));
-    // Some in the file, some as commands.
+    // Some events in the file, the others as commands.
     let some = parse(&format!("{COMMANDED}event = [{}, {}, {}]\n", events[0], events[1], events[5]));
     let others = [EVENTS[2], EVENTS[3], EVENTS[4]];
     assert_eq!(bytes(&commanded(&some, &others)), bytes(&of_file));
-    // It would not be found if commands did nothing.
+    // Canary: commands have an effect.
     assert_ne!(bytes(&commanded(&parse(COMMANDED), &EVENTS[..5])), bytes(&of_file));
 }
 
@@ -157,7 +156,7 @@ fn a_command_that_is_refused_changes_nothing() {
 }
 
 #[test]
-fn a_roam_that_would_hide_nodes_is_for_the_file() {
+fn a_command_to_roam_that_would_hide_nodes_is_refused() {
     let near = "near\", rate = \"54 Mb/s\", access_point = \"west\", hidden_from = [\"far\"]";
     let text = COMMANDED.replace("near\", rate = \"54 Mb/s\", access_point = \"east\"", near);
     let scenario = parse(&text);
@@ -192,7 +191,7 @@ fn an_observation_is_the_state_now() {
     assert!(udp.delivered_bytes > 200_000 && udp.rtt_ms.is_none(), "{udp:?}");
     let json = serde_json::to_value(&now).expect("an observation is plain data");
     assert_eq!(json["stations"][0]["station"], "near");
-    // What was delivered so far is the sum of the series.
+    // The traffic delivered so far is the sum of the series.
     simulation.step_until(scenario.duration);
     let end = simulation.observe();
     let result = simulation.result().expect("it can be simulated");
@@ -206,7 +205,7 @@ fn an_observation_is_the_state_now() {
 }
 
 #[test]
-fn a_run_stops_and_goes_on_where_it_was() {
+fn a_stopped_run_can_be_resumed() {
     let scenario = parse(COMMANDED);
     let whole = run(&scenario, |_| {}).expect("it can be simulated");
     let mut simulation = simulation(&scenario, false);
@@ -226,9 +225,9 @@ fn a_stopped_run_has_no_result() {
     assert_eq!(run_with(&scenario, &SimOptions::default(), stop), Err(SimError::Stopped));
 }
 
-/// Also where an interval is as long as the run, and where nothing but other networks is on the air.
+/// Even if an interval is as long as the run, and if only other networks are on the air.
 #[test]
-fn a_stop_is_asked_for_often() {
+fn progress_is_called_often_enough_to_stop() {
     let base = "version = 1\nname = \"long\"\nradio = { standard = \"802.11g\" }\nserver = [{ name = \"server\" }]\n\
         station = [{ name = \"sta\", rate = \"54 Mb/s\", count = 200 }]\nduration = \"2 h\"\nmeasure = { interval = \"2 h\" }\n";
     let busy = "bulk = [{ name = \"bulk\", stations = [\"sta\"], server = \"server\", direction = \"down\" }]\n";
@@ -248,14 +247,14 @@ fn a_stop_is_asked_for_often() {
             }
         });
         assert_eq!(result, Err(SimError::Stopped));
-        // At idle priority a thread may have to wait for longer than it works.
+        // A thread at idle priority may wait for longer than it runs.
         assert!(longest < Duration::from_secs(1), "{longest:?}");
         println!("the longest time between two questions: {longest:?}");
     }
 }
 
 #[test]
-fn the_scenario_of_a_run_has_its_commands() {
+fn the_scenario_of_a_run_contains_its_commands() {
     let mut simulation = simulation(&parse(COMMANDED), false);
     simulation.step_until(Span::from_millis(100));
     simulation.command("do = \"leave\"\nstations = [\"near\"]").unwrap_or_else(|error| panic!("{error}"));

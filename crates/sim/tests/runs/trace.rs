@@ -1,4 +1,4 @@
-//! Traces: that they are what a capture would be, and that taking them changes nothing.
+//! Traces: their content is that of a capture, and taking them changes nothing.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -69,8 +69,7 @@ fn read(path: &Path, link: DataLink) -> Vec<Captured> {
     out
 }
 
-/// What is on the wire on one side of the box, but for its probes and their answers, which are there between it and the
-/// stations alone.
+/// Packets on the wire on one side of the box, without its probes and their answers, which are only on the stations' side.
 fn read_wire(path: &Path) -> Vec<Captured> {
     const ARP: [u8; 2] = [0x08, 0x06];
     let (arp, rest): (Vec<_>, Vec<_>) =
@@ -84,7 +83,7 @@ fn read_wire(path: &Path) -> Vec<Captured> {
     rest
 }
 
-/// Runs with traces into `folder`, and again without; both must say the same.
+/// Runs with traces into `folder`, and again without; both results must be equal.
 fn traced(folder: &Path, text: &str, sets: &[(&str, &str)]) -> RunResult {
     let scenario = Scenario::parse_with(text, "traced.toml", sets).unwrap();
     let options = SimOptions { trace: Some(folder.to_owned()), ..SimOptions::default() };
@@ -127,7 +126,7 @@ fn check_ip(ip: &[u8]) -> (bool, u64) {
         TransportSlice::Udp(_) => (false, 17),
         other => panic!("{other:?}"),
     };
-    // The sum over everything, checksum included, is a multiple of 2^16 - 1 (RFC 1071).
+    // The ones' complement sum of everything, checksum included, is zero (RFC 1071).
     assert_eq!(sum(&addresses, protocol), (0, true), "a checksum is wrong");
     (is_tcp, ip.len() as u64)
 }
@@ -181,7 +180,7 @@ fn the_air_has_what_the_run_reports() {
         assert_eq!(requests.is_empty(), !rts);
         assert!(clears.len() <= requests.len());
 
-        // DATA that was received, in IP-level bits, is what the run reports; the last may have come after its end.
+        // Received DATA in IP-level bits equals the reported total; the last frame may have been received after the end.
         let mut bits = 0;
         for frame in &data {
             let ip = &frame.mac[32..];
@@ -192,7 +191,7 @@ fn the_air_has_what_the_run_reports() {
         let reported: f64 = result.phases[0].flows.iter().map(|flow| flow.ip_mbps).sum::<f64>() * 4e6;
         assert!((bits as f64 - reported).abs() < 12_001.0, "{bits} bits on the air, {reported} reported");
 
-        // Collisions are there, and repeated.
+        // There are collisions, and frames are repeated after them.
         let bad = if rts { requests.iter().filter(|f| f.bad).count() } else { data.iter().filter(|f| f.bad).count() };
         assert!(bad > 20);
     }
@@ -211,7 +210,7 @@ fn repeated_frames_say_so() {
         let (before, failed) = last.insert(frame.mac[10..16].to_vec(), (sequence, frame.bad)).unwrap_or((0, false));
         assert_eq!(retry, failed && sequence == before, "a retry repeats what failed, and nothing else does");
         if !retry {
-            // After the retry limit the next frame is another one.
+            // After the retry limit the next frame is a different one.
             assert_eq!(sequence, (before + 1) % 4096);
         }
         retries += u32::from(retry);
@@ -238,13 +237,13 @@ fn the_wire_has_each_packet_once() {
     }
     let counters = result.box_counters.unwrap();
     let dropped: u64 = counters.dropped.iter().map(|drop| drop.packets).sum();
-    // What came on one side went out on the other, but for what the box dropped or still holds.
+    // Packets that arrived on one side left on the other, unless the box dropped or still holds them.
     let lost = (ups[0] - ups[1]) + (downs[1] - downs[0]);
     assert_eq!(lost, dropped + counters.held, "{ups:?} {downs:?}");
     assert!(ups[1] > 500 && downs[0] > 500);
 }
 
-/// Two access points on different channels and a station that goes to and fro every half second.
+/// Two access points on different channels and a station that roams between them every half second.
 fn roaming() -> String {
     let mut text = SCENARIO.replace(
         "[[server]]",
@@ -261,13 +260,13 @@ fn roaming() -> String {
             [[manager.access_point]]\nname = \"hall\"\n[[manager.access_point]]\nname = \"yard\"\n"
 }
 
-/// What leaves the box is what came to it, in the order in which it came, but for what is missing: flow by flow, each way.
+/// Packets leave the box in the order of arrival in each flow and direction; some may be missing.
 #[test]
-fn roaming_turns_no_flow_s_order_round() {
+fn roaming_keeps_the_order_of_each_flow() {
     let folder = tempfile::tempdir().unwrap();
     let result = traced(folder.path(), &roaming(), &[]);
     assert_eq!(result.events.iter().filter(|event| event.what == "roamed").count(), 5);
-    // By both ends with their ports: of TCP and UDP over both versions of IP.
+    // By addresses and ports of both ends: TCP and UDP over both versions of IP.
     let flows = |file: &str| {
         let mut flows: HashMap<Vec<u8>, Vec<Vec<u8>>> = HashMap::new();
         for Captured { bytes, .. } in read_wire(&folder.path().join(file)) {
@@ -290,14 +289,14 @@ fn roaming_turns_no_flow_s_order_round() {
     }
     let counters = result.box_counters.unwrap();
     assert_eq!(missing as u64, counters.dropped.iter().map(|drop| drop.packets).sum::<u64>() + counters.held);
-    // Frames went over both channels: 2412 and 2437 MHz.
+    // There are frames on both channels: 2412 and 2437 MHz.
     let air = read(&folder.path().join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
     let on = |mhz: u16| air.iter().filter(|frame| frame.bytes[18..20] == mhz.to_le_bytes()).count();
     assert!(on(2412) > 1000 && on(2437) > 500 && on(2412) + on(2437) == air.len(), "{} {}", on(2412), on(2437));
 }
 
 #[test]
-fn numbers_of_qos_data_count_for_each_receiver() {
+fn qos_data_has_a_sequence_counter_for_each_receiver() {
     let folder = tempfile::tempdir().unwrap();
     traced(folder.path(), &SCENARIO.replace("[radio]\n", "[radio]\nedca = true\n"), &[]);
     let captured = read(&folder.path().join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
@@ -308,7 +307,7 @@ fn numbers_of_qos_data_count_for_each_receiver() {
         let before = last.insert(counter, sequence).unwrap_or(0);
         assert_eq!(sequence, (before + 1) % 4096);
     }
-    // The access point sends to more than one.
+    // The access point sends to several receivers.
     assert!(last.len() > 3, "{} counters", last.len());
 }
 
@@ -332,7 +331,7 @@ fn a_trace_that_cannot_be_written_is_an_error() {
     assert!(error.contains("cannot write the trace") && error.contains("taken"), "{error}");
 }
 
-/// Wireshark's own dissectors, where they are installed.
+/// Wireshark's own dissectors, if they are installed.
 #[test]
 fn tshark_finds_nothing_malformed() {
     if Command::new("tshark").arg("--version").output().is_err() {
@@ -341,7 +340,7 @@ fn tshark_finds_nothing_malformed() {
     }
     let folder = tempfile::tempdir().unwrap();
     traced(folder.path(), &format!("{SCENARIO}{BOX}"), &[]);
-    // Wireshark does not look into frames whose FCS it has found to be bad, and calls them malformed.
+    // Wireshark does not dissect frames with a bad FCS, and reports them as malformed.
     let tshark = |file: &str, filter: &str, fcs: &str| {
         let fcs = format!("wlan.check_checksum:{fcs}");
         let checked = ["ip", "tcp", "udp"].map(|protocol| format!("{protocol}.check_checksum:TRUE"));
@@ -370,7 +369,7 @@ fn tshark_finds_nothing_malformed() {
     assert!(count("ap-wire.pcap", "tcp.analysis.ack_lost_segment") == 0);
 }
 
-/// A scenario of a standard that aggregates: its `[radio]` keys, and how its stations send.
+/// A scenario of a standard that aggregates: its `[radio]` keys, and the mode of its stations.
 fn aggregating(radio: &str, mode: &str) -> String {
     let radio = format!("{radio}\n[measure]\ninterval = \"50 ms\"");
     let scenario = SCENARIO.replace("standard = \"802.11b\"\nap_buffer = \"20 packets\"", &radio);
@@ -381,7 +380,7 @@ fn aggregating(radio: &str, mode: &str) -> String {
 struct Seen {
     at: Duration,
     bad: bool,
-    /// Reference of the A-MPDU, and whether it is the last MPDU in it.
+    /// Reference of the A-MPDU, and whether the frame is the last MPDU in it.
     part: Option<(u32, bool)>,
     mac: Vec<u8>,
 }
@@ -391,24 +390,24 @@ impl Seen {
         self.mac[0] == 0x88
     }
 
-    /// Between whom its numbers count, and its number.
+    /// Scope of the frame's sequence counter, and its sequence number.
     fn number(&self) -> (Vec<u8>, u16) {
         ([&self.mac[4..16], &[self.mac[24] & 15]].concat(), u16::from_le_bytes([self.mac[22], self.mac[23]]) >> 4)
     }
 
-    /// It ends an access of its sender's: a PPDU with data, or a BlockAckReq.
+    /// Whether the frame ends an access of its sender: a PPDU with data, or a BlockAckReq.
     fn ends_access(&self) -> bool {
         self.mac[0] == 0x84 || self.is_data() && self.part.is_none_or(|(_, is_last)| is_last)
     }
 }
 
-/// The frames in `air.pcap`, from radiotap fields that come in the order of their bits.
+/// The frames in `air.pcap`, read from radiotap fields in the order of their bits.
 fn seen(folder: &Path) -> Vec<Seen> {
     let captured = read(&folder.join("air.pcap"), DataLink::IEEE802_11_RADIOTAP);
     let frame = |Captured { at, bytes }: Captured| {
         let length = usize::from(u16::from_le_bytes([bytes[2], bytes[3]]));
         let present = u32::from_le_bytes(bytes[4..8].try_into().unwrap());
-        // Behind channel or MCS, aligned to four bytes.
+        // After channel or MCS, aligned to four bytes.
         let status = if present & 1 << 19 != 0 { 28 } else { 24 };
         let part = (present & 1 << 20 != 0).then(|| {
             let reference = u32::from_le_bytes(bytes[status..status + 4].try_into().unwrap());
@@ -422,7 +421,7 @@ fn seen(folder: &Path) -> Vec<Seen> {
     captured.into_iter().map(frame).collect()
 }
 
-/// Frames are lost, bursts collide and are repeated, MPDUs are A-MSDUs, RTS goes before some, stations are hidden.
+/// Frames are lost, bursts collide and are repeated, MPDUs are A-MSDUs, some are preceded by RTS, stations are hidden.
 const AGGREGATING: [(&str, &str); 6] = [
     ("standard = \"802.11n\"\nwidth = \"40 MHz\"\nber = 1e-5", "mcs = 4\nstreams = 2"),
     ("standard = \"802.11ac\"\nwidth = \"80 MHz\"\nguard_interval = \"0.4 us\"", "mcs = 8\nstreams = 2"),
@@ -436,12 +435,12 @@ const AGGREGATING: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn each_access_of_a_run_with_aggregates_is_there_once() {
+fn each_access_of_a_run_with_aggregates_is_traced_once() {
     for (radio, mode) in AGGREGATING {
         let folder = tempfile::tempdir().unwrap();
         let result = traced(folder.path(), &aggregating(radio, mode), &[]);
         let frames = seen(folder.path());
-        // RTS without CTS is an access, too; with CTS it is the one of the frame that follows.
+        // An RTS without CTS is an access; one with CTS belongs to the access of the frame that follows.
         let of = |kind: u8| frames.iter().filter(|frame| frame.mac[0] == kind).count();
         let lost_clears = frames.iter().filter(|frame| frame.mac[0] == 0xc4 && frame.bad).count();
         let reserved = of(0xc4) - lost_clears;
@@ -461,13 +460,13 @@ fn mpdus_are_numbered_repeated_and_acknowledged() {
     for (radio, mode) in AGGREGATING {
         let folder = tempfile::tempdir().unwrap();
         traced(folder.path(), &aggregating(radio, mode), &[]);
-        // For each number how often it was sent, and whether it was received.
+        // Number of transmissions of each MPDU, and whether it was received.
         let mut sent: HashMap<(Vec<u8>, u16), (u32, bool)> = HashMap::new();
         let (mut repeats, mut spoiled, mut acknowledged, mut gaps) = (0, 0, 0, 0);
         for frame in seen(folder.path()) {
             if frame.is_data() {
                 let (key, number) = frame.number();
-                // Numbers begin anew after 4095.
+                // Sequence numbers wrap after 4095.
                 sent.remove(&(key.clone(), (number + 2048) % 4096));
                 let known = sent.entry((key, number)).or_default();
                 assert_eq!(frame.mac[1] & 0x08 != 0, known.0 > 0, "{radio}: Retry is set in what is repeated");
@@ -475,7 +474,7 @@ fn mpdus_are_numbered_repeated_and_acknowledged() {
                 spoiled += u32::from(frame.bad);
                 *known = (known.0 + 1, known.1 || !frame.bad);
             } else if frame.mac[0] == 0x94 && !frame.bad {
-                // Its bits say what has been received of those that were sent.
+                // The bitmap says which of the transmitted MPDUs were received.
                 let tid = frame.mac[17] >> 4;
                 let key = [&frame.mac[10..16], &frame.mac[4..10], &[tid]].concat();
                 let first = u16::from_le_bytes([frame.mac[18], frame.mac[19]]) >> 4;
@@ -498,7 +497,7 @@ fn mpdus_are_numbered_repeated_and_acknowledged() {
     }
 }
 
-/// What tshark says of the frames in `air.pcap`: for each a line with these fields, or none if it is not installed.
+/// tshark's dissection of `air.pcap`: a row of these fields per frame; `None` if tshark is not installed.
 fn dissected(folder: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     let output = Command::new("tshark")
         .args(["-n", "-o", "wlan.check_checksum:FALSE", "-o", "wlan.ignore_wep:Yes - with IV", "-T", "fields", "-r"])
@@ -512,23 +511,23 @@ fn dissected(folder: &Path, fields: &[&str]) -> Option<Vec<Vec<String>>> {
     Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
 }
 
-/// What a run of a standard looks like to tshark.
+/// Values that tshark must find in a run of a standard.
 struct Expected {
-    /// The PHY that it finds.
+    /// The PHY.
     phy: &'static str,
-    /// Where the MCS is, and what it is.
+    /// Field with the MCS, and its value.
     mcs: [&'static str; 2],
     mbps: f64,
-    /// It works out durations.
+    /// Whether tshark computes durations.
     lasts: bool,
 }
 
 #[test]
-fn tshark_knows_modes_aggregates_and_durations() {
+fn tshark_finds_modes_aggregates_and_durations() {
     let expected = [
         Expected { phy: "7", mcs: ["radiotap.mcs.index", "12"], mbps: 162.0, lasts: true },
         Expected { phy: "8", mcs: ["radiotap.vht.mcs.0", "8"], mbps: 780.0, lasts: true },
-        // Version 4.0 does not work out those of HE.
+        // Version 4.0 does not compute durations of HE.
         Expected { phy: "11", mcs: ["radiotap.he.data_3.data_mcs", "0x0007"], mbps: 86.0, lasts: false },
     ];
     for ((radio, mode), expected) in AGGREGATING.into_iter().zip(expected) {
@@ -563,14 +562,14 @@ fn tshark_knows_modes_aggregates_and_durations() {
             assert_eq!(mbps.parse::<f64>().unwrap(), expected.mbps);
             assert_eq!(*reference, frame.part.map_or(String::new(), |(reference, _)| reference.to_string()));
             assert_eq!(is_last == "1", frame.part.is_some_and(|(_, is_last)| is_last), "{line:?}");
-            // The answer to the whole begins SIFS after its end.
+            // The answer to the whole A-MPDU begins a SIFS after its end.
             if let (true, Some(answer)) = (expected.lasts && frame.ends_access(), frames.get(number + 1))
                 && [0x94, 0xd4].contains(&answer.mac[0])
                 && answer.mac[4..10] == frame.mac[10..16]
             {
                 let theirs: f64 = if all_last.is_empty() { lasts } else { all_last }.parse().unwrap();
                 let ours = (answer.at - frame.at).as_secs_f64() * 1e6 - 16.0;
-                // It leaves out delimiters, rounds each MPDU to symbols, and has a shorter preamble for VHT.
+                // tshark omits delimiters, rounds each MPDU to symbols, and uses a shorter preamble for VHT.
                 assert!((ours - theirs).abs() <= 12.0 + 0.04 * ours, "{radio}: {ours} us, theirs {theirs}, {line:?}");
                 compared += 1;
             }
@@ -602,7 +601,7 @@ fn tshark_finds_the_packets_in_encrypted_a_msdus() {
 
 /// Beacons, a station that sleeps, one that roams, one that leaves and comes back, another network, a station of 802.11a.
 #[test]
-fn whatever_happens_to_stations_can_be_traced() {
+fn every_kind_of_station_event_can_be_traced() {
     for (keys, mode) in
         [("a_msdu = \"3839 bytes\"\norder = \"stations\"", "hidden_from = [\"s\"]"), ("encryption = \"ccmp\"", "")]
     {

@@ -7,7 +7,7 @@ use crate::net::{Net, Side};
 
 const SEGMENTS: u64 = 1_000;
 
-/// Pure acknowledgments that B sends for a transfer of so many segments.
+/// Pure ACKs that B sends for a transfer of this many segments.
 fn acks(config: &Config) -> u64 {
     let mut net = Net::new(config).path(BitRate::from_mbps(10), Span::from_millis(10), 10_000);
     let payload = 1460 - if config.timestamps { 12 } else { 0 };
@@ -28,7 +28,7 @@ fn one_ack_for_two_segments_or_for_each() {
 }
 
 #[test]
-fn what_linux_pushes_linux_acknowledges_at_once() {
+fn linux_acknowledges_pushed_segments_at_once() {
     // In slow start each ACK releases three or four segments, of which the last has PSH.
     let (all, half) = (SEGMENTS, 16 + (SEGMENTS - 16) / 2);
     let linux = acks(&Config::linux());
@@ -54,12 +54,12 @@ fn a_single_segment_waits_for_the_timer() {
 
 #[test]
 fn the_gap_and_every_segment_behind_it_are_acknowledged_at_once() {
-    // NewReno, because SACK would also repeat the last segment.
+    // NewReno, because SACK would also retransmit the last segment.
     let config = Config { recovery: LossRecovery::NewReno, ..Config::ns3() };
     let mut net = Net::new(&config).lose_once(vec![1 + 2 * 1460]);
     net.a().write(Bytes(10 * 1460));
     net.run_for(Span::from_secs(3));
-    // Segments 1 and 2 share an ACK; 4 to 10 get a duplicate each; 3 gets one when it comes again.
+    // Segments 1 and 2 share an ACK; 4 to 10 each cause a duplicate; the retransmission of 3 is acknowledged, too.
     let acks: Vec<u64> =
         net.sent.iter().filter(|(_, side, s)| *side == Side::B && !s.flags.syn).map(|x| x.2.ack).collect();
     let gap = 1 + 2 * 1460;

@@ -104,7 +104,7 @@ proptest! {
         let net = transfer([a, b], &chaos, [to_b, to_a]);
         prop_assert_eq!(net.ends[1].stats().bytes_received, to_b);
         prop_assert_eq!(net.ends[0].stats().bytes_received, to_a);
-        // The one that closed first may find the other gone; otherwise both end in order.
+        // The end that closed first may find the other one gone; otherwise both close normally.
         prop_assert!(net.ends.iter().all(|end| end.state() == State::Closed));
     }
 }

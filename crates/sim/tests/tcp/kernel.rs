@@ -1,5 +1,5 @@
-//! Loss recovery beside Linux's own. The kernel's figures are of Linux 6.18 between two network namespaces, joined by the
-//! same pipe in user space: what it lost, what its drop-tail buffer dropped, what was sent again.
+//! Loss recovery compared with Linux. The kernel's figures are of Linux 6.18 between two network namespaces, joined by the
+//! same pipe in user space: losses, drops of its drop-tail buffer, retransmissions.
 
 use evenair_sim::tcp::{Algorithm, Config, Stats};
 use evenair_units::{BitRate, Bytes, Instant, Span};
@@ -15,7 +15,7 @@ fn linux(algorithm: Algorithm) -> Config {
 
 const CUBIC: Algorithm = Algorithm::LinuxCubic { hystart: true };
 
-/// Transfers so many segments; returns the end state and how long it took, in seconds.
+/// Transfers this many segments; returns the end state and the duration in seconds.
 fn transfer(mut net: Net, segments: u64) -> (Net, Stats, f64) {
     net.keep_sent = false;
     net.a().write(Bytes(segments * PAYLOAD));
@@ -27,10 +27,10 @@ fn transfer(mut net: Net, segments: u64) -> (Net, Stats, f64) {
     (net, stats, seconds)
 }
 
-/// In each of twelve such transfers the kernel sent as many segments again as the buffer had dropped, and its timer never
-/// ran out.
+/// In each of twelve such transfers the kernel retransmitted as many segments as the buffer had dropped, and its timer
+/// never expired.
 #[test]
-fn what_a_full_buffer_drops_is_sent_again_once_and_nothing_else_is() {
+fn only_the_drops_of_a_full_buffer_are_retransmitted_once_each() {
     let paths = [(20, 20, 60), (20, 20, 20), (50, 10, 100), (10, 50, 30), (30, 5, 20), (20, 40, 200)];
     for algorithm in [Algorithm::Reno, CUBIC] {
         for (mbps, ms, buffer) in paths {
@@ -44,7 +44,7 @@ fn what_a_full_buffer_drops_is_sent_again_once_and_nothing_else_is() {
     }
 }
 
-/// How often the n-th segment of the stream is lost: a fixed pattern that loses `permille` of all that is sent.
+/// How often segment `n` of the stream is lost: a fixed pattern that loses `permille` of all transmissions.
 fn losses(n: u64, permille: u64) -> usize {
     let is_lost = |time: u64| {
         let mixed = n.wrapping_mul(2_654_435_761).wrapping_add((time + 1) * 40_503 * 65_537);
@@ -63,8 +63,8 @@ fn with_losses(algorithm: Algorithm, permille: u64, segments: u64) -> (Stats, u6
 }
 
 #[test]
-fn chosen_losses_are_repaired_by_as_many_segments_in_as_many_recoveries_as_the_kernels() {
-    // Losses in a thousand; fast recoveries of the kernel, and the seconds it took: means of three runs and of two.
+fn chosen_losses_are_repaired_as_by_the_kernel() {
+    // Losses in a thousand; the kernel's fast recoveries and its time in seconds: means of three runs and of two.
     for (algorithm, permille, recoveries, kernel_s) in [
         (Algorithm::Reno, 2, 5.0, 4.79),
         (Algorithm::Reno, 10, 29.3, 12.1),
@@ -82,8 +82,8 @@ fn chosen_losses_are_repaired_by_as_many_segments_in_as_many_recoveries_as_the_k
 }
 
 #[test]
-fn heavy_losses_too_are_repaired_by_no_more_than_was_lost() {
-    // Where windows are of two or three segments, the timer has its part, and still nothing is sent again in vain.
+fn heavy_losses_cause_no_spurious_retransmissions() {
+    // At windows of two or three segments the timer contributes, and still no retransmission is spurious.
     for algorithm in [Algorithm::Reno, CUBIC] {
         for permille in [100, 200] {
             let (stats, lost, _) = with_losses(algorithm, permille, 1_000);

@@ -1,4 +1,4 @@
-//! Throughput under loss against the literature's laws.
+//! Throughput under loss compared with published laws.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,8 +10,8 @@ use crate::net::{Fate, Net, Side};
 
 const MSS: f64 = 1460.0;
 
-/// Mean throughput in segments a round trip of 100 ms when the `first` new data segment and every `period`-th after it
-/// is lost once.
+/// Mean throughput in segments per round trip of 100 ms if new data segment `first` and every `period`-th after it are lost
+/// once.
 fn periodic(config: &Config, first: u64, period: u64, seconds: u64) -> f64 {
     let mut next_loss = 1 + first * MSS as u64;
     let mut net = Net::new(config).fate(Side::A, move |s| {
@@ -26,21 +26,21 @@ fn periodic(config: &Config, first: u64, period: u64, seconds: u64) -> f64 {
     net.run_for(Span::from_secs(seconds / 4));
     let before = net.received_by_b();
     net.run_for(Span::from_secs(seconds));
-    // NewReno cannot tell the loss of the very first segment after a recovery from its own repetitions (RFC 6582,
-    // section 4): a timeout now and then is the rule, not a fault.
+    // NewReno cannot distinguish the loss of the first segment after a recovery from its own retransmissions (RFC 6582,
+    // section 4), so that occasional timeouts are expected.
     let most = if config.recovery == LossRecovery::NewReno { 3 } else { 0 };
     assert!(net.a().stats().timeouts <= most, "{config:?}: a loss every {period}");
     (net.received_by_b() - before) as f64 / MSS / (seconds as f64 / 0.1)
 }
 
-/// Mathis, Semke, Mahdavi, Ott (CCR 27(3), 1997): with loss after every 1/p segments, the window is a sawtooth between
-/// W/2 and W, and the mean is sqrt(3 / (2 b p)) segments a round trip, b segments an ACK.
+/// Mathis, Semke, Mahdavi, Ott (CCR 27(3), 1997): with loss after every 1/p segments, the window is a sawtooth between W/2
+/// and W, and the mean is sqrt(3 / (2 b p)) segments per round trip, with b segments per ACK.
 ///
-/// Recovery itself takes a round trip in which half of the peak is delivered and nothing grows, windows are whole
-/// segments, and the odd segment of a flight waits for the delayed acknowledgment: the law holds within 10 %, and within
-/// 15 % for windows below 25 segments.
+/// Recovery takes a round trip in which half of the peak is delivered and the window does not grow, windows are whole
+/// segments, and the odd segment of a flight waits for the delayed acknowledgment: the law holds within 10 %, and within 15
+/// % for windows below 25 segments.
 #[test]
-fn reno_keeps_the_inverse_square_root_law() {
+fn reno_follows_the_inverse_square_root_law() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack, LossRecovery::SackPrr] {
         for (b, period) in [(1, 400), (1, 2_000), (1, 10_000), (2, 400), (2, 2_000)] {
             let mut config = Config { recovery, growth: Growth::PerAck, ..Config::ns3() };
@@ -66,10 +66,10 @@ fn byte_counting_undoes_the_delayed_acknowledgments() {
 /// RFC 9438, section 5.1: with deterministic loss the mean window is (C (3 + beta) / (4 (1 - beta)))^(1/4) *
 /// RTT^(3/4) / p^(3/4), where that is above Reno's.
 ///
-/// Near its mean the curve is so flat that the window before the first loss is forgotten only within an hour. So a first
-/// loss at a smaller window and one at a larger window must have the law between them, both near it.
+/// Near its mean the curve is so flat that the window before the first loss influences it for up to an hour. So the results
+/// of a first loss at a smaller window and at a larger one must enclose the law, and both be near it.
 #[test]
-fn cubic_keeps_its_own_law_under_deterministic_loss() {
+fn cubic_follows_its_law_under_deterministic_loss() {
     let algorithm = Algorithm::Cubic { fast_convergence: false, hystart: false };
     let config = Config { algorithm, ..Config::ns3().without_delayed_ack() };
     for period in [5_000u64, 20_000, 50_000] {
@@ -80,9 +80,9 @@ fn cubic_keeps_its_own_law_under_deterministic_loss() {
     }
 }
 
-/// The window between two losses, as it really runs over a path, against W(t) = C (t - K)^3 + W_max.
+/// The window between two losses, measured over a path, compared with W(t) = C (t - K)^3 + W_max.
 #[test]
-fn cubics_window_over_a_path_follows_the_closed_form() {
+fn the_cubic_window_over_a_path_follows_the_closed_form() {
     let algorithm = Algorithm::Cubic { fast_convergence: true, hystart: false };
     let config = Config { algorithm, ..Config::ns3().without_delayed_ack() };
     let drop_next = Rc::new(RefCell::new(false));

@@ -1,4 +1,4 @@
-//! Repair of loss: how fast, at what price, by which rule.
+//! Repair of losses: speed, window reduction, and algorithm.
 
 use evenair_sim::tcp::{Algorithm, Config, LossRecovery, Quirks, RtoFloor};
 use evenair_units::{BitRate, Bytes, Instant, Span};
@@ -7,12 +7,12 @@ use crate::net::{Fate, Net, Side};
 
 const MSS: u64 = 1460;
 
-/// Position of the n-th data segment.
+/// Position of data segment `n`.
 fn position(n: u64) -> u64 {
     1 + n * MSS
 }
 
-/// A window of 40 segments over 100 ms, each ACKed, that has settled after 1 s of transfer.
+/// A window of 40 segments over 100 ms, each acknowledged, in steady state after 1 s of transfer.
 fn settled(recovery: LossRecovery) -> Net {
     let mut config = Config { recovery, ..Config::ns3().without_delayed_ack() }.with_window(Bytes(60 * MSS));
     config.rto.floor = RtoFloor::Total(Span::from_secs(1)); // NewReno restarts the timer only once
@@ -22,8 +22,8 @@ fn settled(recovery: LossRecovery) -> Net {
     net
 }
 
-/// Loses `k` segments, every third, of the flight that begins now; returns the time from the first retransmission to
-/// the acknowledgment of everything that was outstanding at that time, in round trips, and the end state.
+/// Loses `k` segments, every third, of the next flight; returns the time from the first retransmission to the
+/// acknowledgment of all data outstanding at that time, in round trips, and the end state.
 fn repair_rounds(recovery: LossRecovery, k: u64) -> (f64, Net) {
     let mut net = settled(recovery);
     let next = net.data_from_a().map(|(_, s)| s.end()).max().unwrap();
@@ -90,7 +90,7 @@ fn a_loss_halves_the_window_or_takes_three_tenths() {
 
 #[test]
 fn losses_in_every_window_shrink_it_round_after_round() {
-    // Slow start overshoots to thousands of segments, of which every hundredth is lost, also those sent in recovery.
+    // Slow start overshoots to thousands of segments, of which every hundredth is lost, including those sent in recovery.
     for algorithm in [Algorithm::Reno, Algorithm::Cubic { fast_convergence: true, hystart: false }] {
         for recovery in [LossRecovery::Sack, LossRecovery::SackPrr] {
             let mut next = position(3_000);
@@ -110,7 +110,7 @@ fn losses_in_every_window_shrink_it_round_after_round() {
 
 #[test]
 fn limited_transmit_saves_small_windows_from_the_timer() {
-    // Four segments, the first lost, and new data to send: two duplicates release two more, which make the third.
+    // Four segments, the first one lost, and new data to send: two duplicates release two more segments, which cause the third duplicate.
     let run = |limited_transmit| {
         let config = Config {
             recovery: LossRecovery::NewReno,
@@ -118,7 +118,7 @@ fn limited_transmit_saves_small_windows_from_the_timer() {
             initial_window: 3,
             ..Config::ns3().without_delayed_ack()
         };
-        // Not scaled, so that the first duplicate does not look like a window update after the SYN's window.
+        // Unscaled, so that the first duplicate does not look like a window update after the SYN's window.
         let mut net = Net::new(&config.with_window(Bytes(65_535))).lose_once(vec![1]);
         net.a().write(Bytes(20 * MSS));
         net.run_while(Span::from_secs(5), |net| net.received_by_b() < 20 * MSS);
@@ -175,7 +175,7 @@ fn a_segment_sent_twice_gives_no_sample_and_the_doubled_timeout_stays() {
     net.a().write(Bytes(1_000));
     net.run_for(Span::from_secs(3));
     assert_eq!(net.a().rto(), Span::from_secs(1));
-    // Timestamps tell which of the two was acknowledged.
+    // Timestamps distinguish the two transmissions.
     let mut net = Net::new(&Config { timestamps: true, ..config }).lose_once(vec![1]);
     net.a().write(Bytes(1_000));
     net.run_for(Span::from_secs(3));
@@ -183,9 +183,9 @@ fn a_segment_sent_twice_gives_no_sample_and_the_doubled_timeout_stays() {
 }
 
 #[test]
-fn what_a_needless_timeout_sends_twice_is_not_taken_for_loss() {
-    // The first flight arrives after the timeout; its acknowledgments release repetitions, whose duplicate
-    // acknowledgments come back when new data is outstanding.
+fn duplicates_after_a_spurious_timeout_are_not_taken_for_loss() {
+    // The first flight arrives after the timeout; its acknowledgments release retransmissions, whose duplicate
+    // acknowledgments arrive while new data is outstanding.
     let config = Config { timestamps: false, recovery: LossRecovery::NewReno, ..Config::rfc() }.without_delayed_ack();
     let mut count = 0;
     let mut net = Net::new(&config).fate(Side::A, move |s| {
@@ -200,8 +200,8 @@ fn what_a_needless_timeout_sends_twice_is_not_taken_for_loss() {
 }
 
 #[test]
-fn after_a_timeout_only_what_is_missing_is_sent_again_with_sack() {
-    // The whole tail is lost but one segment: no three duplicates, so the timer runs out.
+fn with_sack_only_missing_data_is_retransmitted_after_a_timeout() {
+    // The whole tail is lost except one segment: fewer than three duplicates, so the timer expires.
     for (recovery, most) in [(LossRecovery::Sack, 8), (LossRecovery::NewReno, 10)] {
         let config = Config { recovery, limited_transmit: false, ..Config::ns3() };
         let lost = (0..10).filter(|n| ![4, 5].contains(n)).map(position).collect();
@@ -216,7 +216,7 @@ fn after_a_timeout_only_what_is_missing_is_sent_again_with_sack() {
 
 #[test]
 fn the_end_of_a_flight_is_rescued_with_sack() {
-    // The last two segments of the flight and one in the middle are lost: nothing shows the last two to be lost.
+    // The last two segments of the flight and one in the middle are lost: no SACK shows the loss of the last two.
     let (rounds, net) = {
         let config = Config { initial_window: 20, ..Config::ns3().without_delayed_ack() };
         let mut net = Net::new(&config).lose_once(vec![position(5), position(18), position(19)]);
@@ -232,7 +232,7 @@ fn reordering_below_three_segments_is_not_loss() {
     for recovery in [LossRecovery::NewReno, LossRecovery::Sack, LossRecovery::SackPrr] {
         let config = Config { recovery, ..Config::ns3().without_delayed_ack() };
         let mut count = 0u64;
-        // At 10 Mb/s a segment takes 1.2 ms: every tenth is overtaken by two.
+        // A segment takes 1.2 ms at 10 Mb/s: every tenth is overtaken by two.
         let mut net = Net::new(&config.with_window(Bytes(40 * MSS)))
             .path(BitRate::from_mbps(10), Span::from_millis(20), 1_000)
             .fate(Side::A, move |s| {
@@ -246,7 +246,7 @@ fn reordering_below_three_segments_is_not_loss() {
     }
 }
 
-/// The RFCs' ways and ns-3's.
+/// Behaviour of the RFCs, and of ns-3.
 const QUIRKS: [Quirks; 2] = [Quirks::NONE, Quirks::NS3];
 
 #[test]
@@ -256,7 +256,7 @@ fn ns3_forgets_the_doubled_timeout_before_there_is_a_sample() {
         let mut net = Net::new(&config).lose_once(vec![1]);
         net.a().write(Bytes(2 * MSS));
         net.run_for(Span::from_millis(1_350));
-        // The first segment is there by now, sent twice, and another one follows at once.
+        // The first segment, sent twice, has arrived by now, and another one follows at once.
         assert_eq!((net.received_by_b(), net.a().stats().timeouts), (2 * MSS, 1));
         net = net.fate(Side::A, |s| if s.len > 0 { Fate::Late(Span::from_secs(9)) } else { Fate::Deliver });
         net.a().write(Bytes(2 * MSS));
@@ -266,8 +266,8 @@ fn ns3_forgets_the_doubled_timeout_before_there_is_a_sample() {
 }
 
 #[test]
-fn ns3_takes_a_path_that_was_steady_for_a_few_acks_for_steady() {
-    // A round trip in four takes 100 ms more.
+fn ns3_forgets_the_variation_of_a_path_after_a_few_acks() {
+    // One round trip in four takes 100 ms more.
     let rto = |quirks| {
         let mut config = Config { quirks, ..Config::ns3().without_delayed_ack() }.with_window(Bytes(40 * MSS));
         config.rto.floor = RtoFloor::Total(Span::ZERO);
@@ -287,7 +287,7 @@ fn ns3_takes_a_path_that_was_steady_for_a_few_acks_for_steady() {
 
 #[test]
 fn ns3_is_impatient_with_sack_too() {
-    // Three are lost; the second is late when it is sent again, and the third is lost again, which the timer must find.
+    // Three segments are lost; the second one's retransmission is late, and the third one's is lost again, which only the timer detects.
     let third_attempt = |quirks| {
         let quirks = Quirks { sample_every_ack: false, ..quirks };
         let config = Config { quirks, ..Config::ns3().without_delayed_ack() }.with_window(Bytes(40 * MSS));
@@ -316,13 +316,13 @@ fn ns3_is_impatient_with_sack_too() {
     assert_eq!((ours - ns3).as_nanos() / 1_000_000, 80, "from the first partial ACK on, not from the second");
 }
 
-/// Kernel-like recovery over a path on which nothing else differs from the other tests'.
+/// Kernel-like recovery over the same path as in the other tests.
 fn rack() -> Config {
     Config { recovery: LossRecovery::Rack, timestamps: true, ..Config::ns3().without_delayed_ack() }
 }
 
 #[test]
-fn rack_finds_what_was_lost_when_sent_again() {
+fn rack_detects_lost_retransmissions() {
     for (recovery, timeouts) in [(LossRecovery::Rack, 0), (LossRecovery::SackPrr, 1)] {
         let config = Config { recovery, ..rack() }.with_window(Bytes(60 * MSS));
         let mut net = Net::new(&config).path(BitRate::from_mbps(100), Span::from_millis(50), 10_000);
@@ -344,8 +344,8 @@ fn rack_finds_what_was_lost_when_sent_again() {
 }
 
 #[test]
-fn rack_needs_no_three_duplicates() {
-    // Five segments, the first lost, and no more to send: four duplicates. Of three, the second lost: one.
+fn rack_needs_fewer_than_three_duplicates() {
+    // Five segments, the first one lost, and no more to send: four duplicates. Three segments, the second one lost: one duplicate.
     for (segments, lost) in [(5, 0), (3, 1)] {
         let mut net = Net::new(&rack());
         let payload = MSS - 12;
@@ -354,7 +354,7 @@ fn rack_needs_no_three_duplicates() {
         net.run_while(Span::from_secs(5), |net| net.received_by_b() < segments * payload);
         let stats = *net.ends[0].stats();
         assert_eq!((stats.timeouts, stats.retransmissions), (0, 1), "{stats:?}");
-        // Handshake, flight, a quarter of the round-trip time, the segment again.
+        // Handshake, flight, a quarter of the round-trip time, retransmission.
         assert!(net.now < Instant::ZERO + Span::from_millis(100 + 100 + 25 + 51), "{:?}", net.now);
     }
 }
@@ -372,16 +372,16 @@ fn a_lost_tail_is_probed_before_the_timer() {
         net.run_for(Span::from_millis(200));
         let stats = *net.ends[0].stats();
         assert_eq!((stats.timeouts, stats.retransmissions), (0, lost.len() as u64), "{stats:?}");
-        // Two round-trip times after the last acknowledgment, and 200 ms where a single segment may be waiting for its
-        // acknowledgment; then half of one for the probe, or another one where SACK shows what else is missing.
+        // Two round-trip times after the last acknowledgment, and 200 ms if the acknowledgment of a single segment may be
+        // delayed; then half a round trip for the probe, or another one if SACK shows further losses.
         assert!(net.now < Instant::ZERO + Span::from_millis(200 + 400 + 50 + 100 + 200), "{:?}", net.now);
-        // A loss is a loss, whoever repairs it.
+        // The window is reduced for a loss that a probe repairs, too.
         assert!(net.a().ssthresh().is_some());
     }
 }
 
 #[test]
-fn what_a_probe_repaired_halves_the_window_and_not_the_flight() {
+fn a_loss_repaired_by_a_probe_halves_the_window_and_not_the_flight() {
     let mut net = Net::new(&rack());
     net.a().write(Bytes(400 * MSS));
     net.run_for(Span::from_secs(3));
@@ -391,12 +391,12 @@ fn what_a_probe_repaired_halves_the_window_and_not_the_flight() {
     net.a().write(Bytes(5 * payload));
     net.run_for(Span::from_secs(3));
     assert_eq!((net.a().stats().timeouts, net.a().stats().retransmissions), (0, 1));
-    // Linux: the window as for any loss, of which five segments were in use.
+    // Linux: the window as for any loss, though only five segments of it were used.
     assert_eq!(net.a().ssthresh(), Some(Bytes(window.0 / 2)));
 }
 
-/// Whether window and threshold are what they were, or more, after nearly a second of silent air: what was sent then
-/// arrives late, but it arrives.
+/// Whether window and threshold are at least as before after an outage of nearly a second, whose segments arrive late, but
+/// do arrive.
 fn outlives_a_silence(recovery: LossRecovery) -> bool {
     let mut config = Config { recovery, ..rack() }.with_window(Bytes(40 * MSS));
     config.rto.floor = RtoFloor::AboveSrtt(Span::from_millis(200));
@@ -414,7 +414,7 @@ fn outlives_a_silence(recovery: LossRecovery) -> bool {
 }
 
 #[test]
-fn a_needless_timeout_is_taken_back() {
+fn a_spurious_timeout_is_undone() {
     assert!(outlives_a_silence(LossRecovery::Rack));
     assert!(!outlives_a_silence(LossRecovery::SackPrr), "it has no undoing, so the silence is one that hurts");
 }

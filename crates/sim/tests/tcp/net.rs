@@ -1,6 +1,6 @@
-//! Two endpoints and a pipe between them in virtual time: rate, delay, a drop-tail buffer, and a fate for each segment.
+//! Two endpoints in virtual time and a pipe between them: rate, delay, a drop-tail buffer, and a fate for each segment.
 //!
-//! The pipe keeps its own account of what it delivered, against which reassembly is checked after every segment.
+//! The pipe records the data that it delivered, against which reassembly is checked after every segment.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use evenair_units::{BitRate, Bytes, Instant, Span};
 /// Size of an IPv4 header.
 const IP_HEADER: u64 = 20;
 
-/// The end that opens, and the one that listens.
+/// The end that connects, and the one that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     A = 0,
@@ -28,11 +28,11 @@ pub enum Fate {
 
 type Fates = Box<dyn FnMut(&Segment) -> Fate>;
 
-/// One direction.
+/// One direction of the pipe.
 pub struct Lane {
     pub rate: Option<BitRate>,
     pub delay: Span,
-    /// Segments that may wait or be in transmission.
+    /// Maximum number of segments waiting or in transmission.
     pub buffer: usize,
     pub fate: Fates,
     free_at: Instant,
@@ -94,7 +94,7 @@ impl Lane {
     }
 }
 
-/// What arrived at one end by the pipe's own account: sorted disjoint ranges.
+/// Data delivered to one end, as recorded by the pipe: sorted disjoint ranges.
 #[derive(Default)]
 struct Account(BTreeMap<u64, u64>);
 
@@ -108,27 +108,27 @@ impl Account {
         self.0.insert(start, end);
     }
 
-    /// Bytes in order from position 1 on.
+    /// Number of bytes in order from position 1 on.
     fn in_order(&self) -> u64 {
         self.0.get(&1).map_or(0, |end| end - 1)
     }
 }
 
-/// The whole.
+/// Both endpoints and the pipe.
 pub struct Net {
     pub now: Instant,
     pub ends: [Connection; 2],
-    /// From A to B, from B to A.
+    /// The direction from A to B, and the one from B to A.
     pub lanes: [Lane; 2],
     pub events: [Vec<Event>; 2],
-    /// Everything sent, with time and sender.
+    /// All segments sent, with time and sender.
     pub sent: Vec<(Instant, Side, Segment)>,
     pub keep_sent: bool,
     accounts: [Account; 2],
 }
 
 impl Net {
-    /// Both ends with these settings, 50 ms apart, without limit of rate.
+    /// Two ends of this configuration, 50 ms apart, with unlimited rate.
     pub fn new(config: &Config) -> Self {
         Self::with(config, config)
     }
@@ -181,7 +181,7 @@ impl Net {
         &mut self.ends[1]
     }
 
-    /// Sends what both ends have to send and takes their events.
+    /// Sends the segments that both ends have to send and takes their events.
     pub fn drain(&mut self) {
         for side in [Side::A, Side::B] {
             let end = &mut self.ends[side as usize];
@@ -203,7 +203,7 @@ impl Net {
         deadlines.chain(arrivals).min()
     }
 
-    /// Advances to the next thing that happens and does it; false if nothing ever will.
+    /// Advances to the next event and processes it; returns false if there is none.
     pub fn step(&mut self) -> bool {
         self.drain();
         let Some(at) = self.next_time() else { return false };
@@ -250,7 +250,7 @@ impl Net {
         self.run_until(self.now + span);
     }
 
-    /// Runs until `done`, at most until nothing happens or `limit` of virtual time.
+    /// Runs while `go_on` holds, until there are no more events or `limit` of virtual time has passed.
     pub fn run_while(&mut self, limit: Span, mut go_on: impl FnMut(&Self) -> bool) {
         let end = self.now + limit;
         while go_on(self) && self.now <= end && self.step() {}

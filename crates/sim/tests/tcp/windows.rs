@@ -7,7 +7,7 @@ use crate::net::{Fate, Net, Side};
 
 #[test]
 fn slow_start_doubles_every_round_trip() {
-    // Without a limit of rate, the flights of slow start leave a round trip apart.
+    // With unlimited rate, the flights of slow start are a round trip apart.
     let mut config = Config::ns3().without_delayed_ack();
     config.growth = Growth::PerAck;
     let mut net = Net::new(&config);
@@ -81,7 +81,7 @@ fn the_bottleneck_is_full_and_never_exceeded() {
         let payload = net.a().segment_payload().0;
         let most = rate.as_bps() as f64 / 8.0 * 20.0 * payload as f64 / 1500.0;
         let got = (net.received_by_b() - before.0) as f64;
-        // A gap that closes releases what had passed the link before: at most the buffer and the path's 33 segments.
+        // A repaired gap releases data that passed the link earlier: at most the buffer and the path's 33 segments.
         assert!(got <= most + 133.0 * payload as f64, "{got} of {most}");
         assert!(got > 0.99 * most, "{got} of {most}");
         assert!(net.lanes[0].bytes - before.1 <= 20 * 10_000_000 / 8 + 101 * 1500);
@@ -97,13 +97,13 @@ fn a_closed_window_is_probed_and_opens() {
     assert_eq!(net.b().readable(), Bytes(5 * 1460));
     assert_eq!(net.a().in_flight(), Bytes(0));
     assert_eq!(net.a().poll_deadline().unwrap().1, Timer::Probe);
-    // Probes back off; each is answered; none is data.
+    // Probes back off; each is answered; none carries data.
     net.run_for(Span::from_secs(10));
     let probes: Vec<_> =
         net.sent.iter().filter(|(_, side, s)| *side == Side::A && s.seq + 1 == s.ack.max(5 * 1460 + 1)).collect();
     assert!((4..8).contains(&probes.len()), "{} probes", probes.len());
     assert_eq!(net.received_by_b(), 5 * 1460);
-    // The window update is lost: a probe finds out.
+    // The window update is lost: a probe replaces it.
     net.lanes[1].fate = Box::new(|_| Fate::Drop);
     assert_eq!(net.b().read(Bytes(5 * 1460)), Bytes(5 * 1460));
     net.drain();
@@ -126,7 +126,7 @@ fn a_slow_reader_sets_the_pace() {
     let before = net.received_by_b();
     for _ in 0..1_000 {
         net.run_for(Span::from_millis(10));
-        net.b().read(Bytes(500)); // 50 kB/s, well below 30 kB a round trip
+        net.b().read(Bytes(500)); // 50 kB/s, well below 30 kB per round trip
     }
     let got = net.received_by_b() - before;
     assert!((485_000..=505_000).contains(&got), "{got}");
@@ -134,7 +134,7 @@ fn a_slow_reader_sets_the_pace() {
 }
 
 #[test]
-fn a_window_that_is_not_used_does_not_grow_and_idle_time_resets_it() {
+fn an_unused_window_does_not_grow_and_idle_time_resets_it() {
     let mut net = Net::new(&Config::ns3());
     for _ in 0..50 {
         net.a().write(Bytes(1460));
@@ -144,7 +144,7 @@ fn a_window_that_is_not_used_does_not_grow_and_idle_time_resets_it() {
 
     for (restart, expected) in [(true, 10), (false, 40)] {
         let mut net = Net::new(&Config { idle_restart: restart, ..Config::ns3().without_delayed_ack() });
-        net.a().write(Bytes(70 * 1460)); // 10, 20, 40, and the last flight does not fill the window it opens
+        net.a().write(Bytes(70 * 1460)); // 10, 20, 40 segments: the last flight does not use the whole window
         net.run_for(Span::from_secs(5));
         let first = net.data_from_a().count();
         net.a().write(Bytes(1_000 * 1460));

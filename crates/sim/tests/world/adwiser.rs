@@ -1,7 +1,7 @@
 //! Published findings about the box (Hegde et al., IEEE/ACM ToN 21(2), 2013), from the project's scenario files.
 //!
-//! Windows are capped at 256 kB where the box is judged soon after its insertion: with megabytes in the stations' and the
-//! access point's buffers the queue takes long to come back, in real time too.
+//! Windows are limited to 256 kB if the box is evaluated soon after its insertion: with megabytes in the buffers of
+//! stations and access point the queue takes long to drain, on real networks as well.
 
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
@@ -22,7 +22,7 @@ fn of_flow(phase: &PhaseResult, app: &str) -> f64 {
     phase.flows.iter().find(|flow| flow.app == app).expect("the scenario has the application").ip_mbps
 }
 
-/// The box serves what the medium carries, and keeps the queue out of the access point.
+/// Checks that the box uses the whole medium, and keeps the access point's queue short.
 fn serves_all(phase: &PhaseResult) {
     let capacity = phase.capacity_cstar_mbps.expect("bulk transfers have one");
     assert!(phase.total_ip_mbps >= 0.95 * capacity, "{} of {capacity} Mb/s", phase.total_ip_mbps);
@@ -49,7 +49,7 @@ fn a10_shares_follow_the_stations_capacities() {
     let inserted = phase(&result, "inserted");
     serves_all(inserted);
     is(inserted.directions.up_ip_mbps, inserted.directions.down_ip_mbps, 20.0);
-    // The ratios of this profile's C(11), C(5.5), C(2); the paper's own are 4.89, 3.33, 1.58.
+    // Ratios of this profile's C(11), C(5.5), C(2); the paper's own are 4.89, 3.33, 1.58.
     is(of_flow(inserted, "upload1") / of_flow(inserted, "upload3"), 4.89 / 1.58, 50.0);
     is(of_flow(inserted, "upload2") / of_flow(inserted, "upload3"), 3.33 / 1.58, 50.0);
 }
@@ -67,7 +67,7 @@ fn a11_the_box_makes_all_flows_equal() {
     assert!(result.series.service_rate_mbps[..20].iter().all(Option::is_none), "the box managed before its insertion");
 }
 
-/// With windows as large as they get, seconds of DATA stand in the stations, too.
+/// With unlimited windows, seconds of DATA are queued in the stations, too.
 #[test]
 fn a11_with_large_windows_the_flows_become_equal_in_the_end() {
     let later = [("duration", "310 s"), ("phase.2.from", "200 s"), ("phase.2.to", "300 s")];
@@ -77,8 +77,8 @@ fn a11_with_large_windows_the_flows_become_equal_in_the_end() {
     assert!(inserted.jain_flows.is_some_and(|index| index > 0.99), "{:?}", inserted.jain_flows);
 }
 
-/// As published: 300 s without the box, to a server beyond the Internet, until thousands of ACKs stand in the access point, and DATA for
-/// longer still in the stations. Then nothing is added to that queue until it has drained.
+/// As published: 300 s without the box, with a server beyond the Internet, until thousands of ACKs are queued at the access point, and
+/// even longer queues of DATA in the stations. Nothing is added to that queue until it has drained.
 #[test]
 fn an_access_points_queue_of_seconds_drains_at_the_speed_of_the_medium() {
     const AS_PUBLISHED: [(&str, &str); 10] = [

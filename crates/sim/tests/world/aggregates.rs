@@ -1,16 +1,16 @@
-//! TCP over 802.11ax and ac, beside ns-3 3.44: CUBIC, segments of 1,448 bytes, delayed ACKs, one server, no losses but by
-//! collision. Rates are those of IP packets with DATA.
+//! TCP over 802.11ax and ac compared with ns-3 3.44: CUBIC, segments of 1,448 bytes, delayed ACKs, one server, losses only
+//! by collision. Rates are those of IP packets with DATA.
 
 use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
 
-/// A set-up of stations at one mode.
+/// Stations of one mode with one kind of traffic.
 #[derive(Clone, Copy)]
 struct Case {
     phy: PhyKeys,
     stations: usize,
     up: usize,
-    /// Segments.
+    /// Window in segments.
     window: Option<u32>,
     rtt_ms: u32,
     ap_buffer: &'static str,
@@ -35,7 +35,7 @@ impl Case {
         Self { phy, stations, up: 0, window: None, rtt_ms, ap_buffer: "unlimited", seconds: 10 }
     }
 
-    /// Goodput of all with DATA in Mb/s, and the median of the time in the access point in ms: means of so many seeds.
+    /// Total goodput in Mb/s and median time in the access point in ms: means over this many seeds.
     fn figures(&self, seeds: u64) -> (f64, f64) {
         let runs: Vec<_> = (1..=seeds).map(|seed| self.run(seed)).collect();
         let mean = |of: &dyn Fn(&RunResult) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
@@ -96,7 +96,7 @@ fn value(result: &RunResult, name: &str) -> f64 {
     scalar(result, &name).unwrap_or_else(|| panic!("there is no {name}"))
 }
 
-/// IP packets with DATA, Mb/s.
+/// Rate of IP packets with DATA, in Mb/s.
 fn data(result: &RunResult) -> f64 {
     value(result, "total_goodput_mbps") * 1_500.0 / 1_448.0
 }
@@ -107,7 +107,7 @@ fn assert_near(what: &str, ours: f64, other: f64, within: f64) {
     assert!(error.abs() <= within, "{what}: {ours:.2} for {other}, {:+.1} %", error * 100.0);
 }
 
-/// Downloads with a window of so many segments each: Mb/s, and the median of the time in the access point.
+/// Downloads with a window of this many segments each: Mb/s, and the median time in the access point.
 #[test]
 fn tcp_with_a_window() {
     for (phy, stations, window, mbps, p50_ms) in [
@@ -129,8 +129,8 @@ fn tcp_with_a_window() {
     }
 }
 
-/// As fast as TCP can, through a queue of 1,000 packets at the access point, and through FQ-CoDel above 100: means of five seeds of
-/// ns-3, and of ours over the same time.
+/// Unlimited TCP through a queue of 1,000 packets at the access point, and through FQ-CoDel above 100: means of five seeds of ns-3,
+/// and of ours over the same time.
 #[test]
 fn tcp_through_a_deep_queue() {
     const FQ_CODEL: &str = "ap_queue = { discipline = \"fq-codel\", driver = 100 }";
@@ -153,8 +153,8 @@ fn tcp_through_a_deep_queue() {
 }
 
 /// Høiland-Jørgensen et al., "Ending the Anomaly" (USENIX ATC 2017): two stations at MCS 15 and one at MCS 0, datagrams to all.
-/// Before a FIFO the slow one takes about 80 % of the airtime; with the airtime scheduler of mac80211 each has a third, and
-/// all together carry four to five times as much.
+/// With a FIFO the slow one takes about 80 % of the airtime; with the airtime scheduler of mac80211 each has a third, and the
+/// total is four to five times as much.
 #[test]
 fn one_slow_station_before_a_fifo_and_before_the_airtime_scheduler() {
     let run = |radio: &str| {
@@ -207,8 +207,8 @@ to = "20 s"
     assert!((4.0..5.2).contains(&gain), "{gain}");
 }
 
-/// Ten stations of 802.11ac at 80 MHz with two streams behind an access point that takes frames in this order, without the box, and
-/// what they all get: IP rate of all in Mb/s, and packets in a PPDU of the access point; means of three seeds.
+/// Ten stations of 802.11ac at 80 MHz with two streams behind an access point with this order of frames, without the box: total IP
+/// rate in Mb/s, and packets per PPDU of the access point; means of three seeds.
 fn ten_stations(order: &str, traffic: &str) -> (f64, f64) {
     let run = |seed: u64| {
         let text = format!(
@@ -256,9 +256,9 @@ to = "20 s"
 
 const ORDERS: [&str; 3] = ["arrival", "stations", "neighbours"];
 
-/// Datagrams to ten stations come one by one: there are hardly neighbours in the queue. A TXOP of 2,528 us has 20 single frames
-/// (PPDU 64 us, SIFS 16 us, ACK 28 us, SIFS), and with AIFS and back-off takes 2,574.5 us: 93.2 Mb/s, more for the few that have
-/// a neighbour.
+/// Datagrams to ten stations arrive one by one, so that the queue has hardly any neighbours. A TXOP of 2,528 us has 20 single
+/// frames (PPDU 64 us, SIFS 16 us, ACK 28 us, SIFS), and takes 2,574.5 us with AIFS and back-off: 93.2 Mb/s, more for the few
+/// frames with a neighbour.
 #[test]
 fn datagrams_to_ten_stations_before_each_order_of_frames() {
     let flood = "[[udp]]\nname = \"flood\"\nrate = \"60 Mb/s\"\npayload = \"1472 bytes\"";
@@ -270,8 +270,8 @@ fn datagrams_to_ten_stations_before_each_order_of_frames() {
     }
 }
 
-/// TCP keeps its runs: the ACKs for an aggregate come back in one, and the server answers them with a burst for the same station.
-/// So downloads lose little.
+/// TCP keeps its runs: the ACKs for an aggregate arrive in one, and the server answers them with a burst for the same station. So
+/// downloads lose little.
 #[test]
 fn ten_downloads_before_each_order_of_frames() {
     let [arrival, stations, neighbours] = ORDERS.map(|order| ten_stations(order, "[[bulk]]\nname = \"down\""));
@@ -280,10 +280,10 @@ fn ten_downloads_before_each_order_of_frames() {
     assert!((0.85..1.05).contains(&(stations.0 / arrival.0)), "{stations:?} for {arrival:?}");
 }
 
-/// What is in the MAC is before a packet that comes, whoever it is for: the less airtime the access point lets down, the shorter
-/// is a ping beside datagrams to five slow stations. Without limits of airtime all that the MAC holds is before it.
+/// Frames in the MAC precede an arriving packet of any receiver: the less airtime the access point releases to the MAC, the
+/// shorter is a ping beside datagrams to five slow stations. Without airtime limits the whole MAC queue precedes it.
 #[test]
-fn pings_wait_for_the_airtime_that_the_limits_let_down() {
+fn pings_wait_for_the_airtime_released_to_the_mac() {
     let rtt = |aql: &str| {
         let text = format!(
             r#"version = 1
@@ -329,14 +329,14 @@ to = "12 s"
     let lower = rtt(", aql_low = \"2 ms\", aql_high = \"4 ms\", aql_total = \"8 ms\"");
     let (usual, none) = (rtt(""), rtt(", aql = false"));
     println!("lower limits {lower:.1}, Linux's {usual:.1}, none {none:.1} ms");
-    // Five stations may have 2 ms each, or 5 ms, beside what is on the air; 128 packets at 6.5 Mb/s are 236 ms.
+    // Five stations may have 2 ms each, or 5 ms, beside the frame on the air; 128 packets at 6.5 Mb/s are 236 ms.
     assert!((10.0..25.0).contains(&lower), "{lower} ms");
     assert!((25.0..45.0).contains(&usual), "{usual} ms");
     assert!((150.0..260.0).contains(&none), "{none} ms");
 }
 
-/// Downloads of two stations of 802.11ax in 20 MHz, one at 143.4 and one at 8.6 Mb/s, through a queue of 1,000 packets at the
-/// access point: each station's measured airtime, and the fast one's goodput in Mb/s.
+/// Downloads of two stations of 802.11ax in 20 MHz, at 143.4 and 8.6 Mb/s, through a queue of 1,000 packets at the access
+/// point: each station's measured airtime, and the fast one's goodput in Mb/s.
 fn fast_and_slow(what: &str, inserted: bool, seed: u64) -> ([f64; 2], f64) {
     let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
     let text = format!(
@@ -383,14 +383,14 @@ to = "60 s"
     (airtime, goodput[0])
 }
 
-/// Jain's index of fairness.
+/// Jain's fairness index.
 fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     sum * sum / (shares.len() as f64 * shares.iter().map(|share| share * share).sum::<f64>())
 }
 
 /// Equal numbers of packets are not equal airtime: without the box the slow station has nearly all of it. The box charges
-/// each station at its mode.
+/// each station by its mode.
 #[test]
 fn modes_far_apart_have_the_same_airtime_behind_the_box() {
     let ([fast, slow], anomalous) = fast_and_slow("without the box", false, 1);
@@ -404,8 +404,8 @@ fn modes_far_apart_have_the_same_airtime_behind_the_box() {
     assert!(goodput > 3.0 * anomalous, "{goodput:.2} Mb/s, {anomalous:.2} without the box");
 }
 
-/// Losses, a station that sleeps, one that roams and one that leaves and comes back, another network, a station of 802.11a, and
-/// the box: the simulator panics if a packet goes missing.
+/// Losses, a station in power save, one that roams and one that leaves and comes back, another network, a station of 802.11a,
+/// and the box: the simulator panics if a packet goes missing.
 #[test]
 fn no_packet_goes_missing_whatever_happens_to_the_stations() {
     for (keys, mode) in [

@@ -1,4 +1,4 @@
-//! Calls at the box: twelve go first beside a download, one more harms nobody, and codecs are limited in combination.
+//! Calls at the box: twelve have priority over a download, one more harms no other, and combinations of codecs are limited.
 
 use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
@@ -41,13 +41,13 @@ fn calls_are_found_without_marks_and_marked_for_the_access_point() {
     let sets = [("voip.down.dscp", "DF"), ("manager.voice.calls", "6")];
     let result = result(&sets);
     assert_eq!((notes(&result, "call admitted"), notes(&result, "call refused")), (6, 7));
-    // What the box marked was sent as voice by the access point, and the rest was not.
+    // The access point sends the packets that the box marked as voice, and no others.
     let voice = of(&result, "calls12.ap.category.vo.delivered_frames");
     assert!((800.0..1_000.0).contains(&voice), "six calls of 50 packets a second in three seconds: {voice}");
 }
 
-/// Calls to phones of their own beside a download, each from its second on: a codec and a second. The box admits
-/// combinations of them.
+/// Calls to separate phones beside a download, each with a codec and a second of its start. The box admits combinations of
+/// codecs.
 fn mixed(calls: &[(&str, u32)]) -> RunResult {
     let begin = r#"version = 1
 name = "mixed-codecs"
@@ -91,15 +91,15 @@ to = "30 s"
     run(&scenario.unwrap_or_else(|error| panic!("{error}")), |_| ()).expect("it can be simulated")
 }
 
-/// The phones whose calls were admitted, and those whose calls were refused, in the order of time.
+/// Phones whose calls were admitted or refused, as `what` says, in the order of time.
 fn phones<'a>(result: &'a RunResult, what: &str) -> Vec<&'a str> {
     result.events.iter().filter(|event| event.what == what).map(|event| event.detail.as_str()).collect()
 }
 
 #[test]
 fn codecs_are_admitted_in_the_combinations_that_the_wlan_carries() {
-    // Two and three is a corner: one more of any codec is refused, with the second call of G.711 the first of G.729 still
-    // fits the second row.
+    // Two and three is a corner: no call of any codec can be added. With the second call of G.711 the first one of G.729
+    // still fits the second row.
     let corner =
         [("g711", 2), ("g711", 3), ("g729", 4), ("g711", 5), ("g729", 6), ("g729", 7), ("g729", 8), ("opus", 9)];
     let result = mixed(&corner);
@@ -112,7 +112,7 @@ fn codecs_are_admitted_in_the_combinations_that_the_wlan_carries() {
             assert!(r >= 75.0, "{call}: R {r}");
         }
     }
-    // From another row: after G.729 and Opus a call of G.711 fits none, and one more of G.729 does.
+    // Another row: after G.729 and Opus a call of G.711 does not fit, and one more of G.729 does.
     let result = mixed(&[("g729", 2), ("opus", 3), ("g711", 4), ("g729", 5)]);
     assert_eq!(phones(&result, "call admitted"), ["phone0", "phone1", "phone3"]);
     assert_eq!(phones(&result, "call refused"), ["phone2"]);

@@ -1,10 +1,10 @@
-//! Charged airtime beside the measured one, before access points that aggregate. Back-off, which is charged, is not in the measured
+//! Charged compared with measured airtime, at access points that aggregate. Back-off, which is charged, is not part of the measured
 //! airtime of a station: some 3 % of the time here.
 
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 
-/// A kind of access point, as a key of `[radio]`, and a direction; the stations of 802.11ax are at these modes.
+/// A kind of access point, as a key of `[radio]`, a direction, and the modes of the 802.11ax stations.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     kind: &'static str,
@@ -36,7 +36,7 @@ fn run(case: Case) -> RunResult {
     evenair_sim::run(&scenario, |_| ()).expect("it runs")
 }
 
-/// Measured airtime of each station, and charged over measured.
+/// Measured airtime of each station, and the ratio of charged to measured airtime.
 fn figures(phase: &PhaseResult) -> Vec<(f64, f64)> {
     let measured = phase.measured_airtime.as_ref().expect("it is measured");
     let of = |at: &evenair_results::StationAirtime| at.down_share + at.up_share;
@@ -59,7 +59,7 @@ fn check(case: Case) {
 }
 
 #[test]
-fn charged_airtime_comes_near_the_measured_one_with_unreported_rates() {
+fn charged_airtime_is_near_the_measured_one_with_unreported_rates() {
     for kind in [DEEP, NEIGHBOURS, SINGLE] {
         check(Case { kind, direction: "down", reported: false });
     }
@@ -67,16 +67,16 @@ fn charged_airtime_comes_near_the_measured_one_with_unreported_rates() {
 }
 
 #[test]
-fn charged_airtime_comes_near_the_measured_one_with_reported_rates() {
+fn charged_airtime_is_near_the_measured_one_with_reported_rates() {
     for direction in ["down", "up"] {
         check(Case { kind: DEEP, direction, reported: true });
         check(Case { kind: NEIGHBOURS, direction, reported: true });
     }
 }
 
-/// An upload and two downloads at 54 Mb/s of 802.11g, of which the box knows no rate.
+/// An upload and two downloads at 54 Mb/s of 802.11g, with unreported rates.
 #[test]
-fn before_access_points_of_single_frames_all_are_charged_the_time_with_back_off() {
+fn charged_airtime_of_single_frames_includes_back_off() {
     let apps = ["up", "down", "down"].into_iter().enumerate().map(|(at, direction)| {
         format!(
             "[[station]]\nname = \"s{at}\"\nrate = \"54 Mb/s\"\n[[bulk]]\nname = \"b{at}\"\nstations = [\"s{at}\"]\n\

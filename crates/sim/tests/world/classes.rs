@@ -1,4 +1,4 @@
-//! The operator's classes, with TCP over a medium with collisions.
+//! Policy classes, with TCP over a medium with collisions.
 
 use evenair_results::RunResult;
 use evenair_scenario::Scenario;
@@ -13,7 +13,7 @@ fn result(sets: &[(&str, &str)]) -> RunResult {
     run(&scenario, |_| ()).expect("it can be simulated")
 }
 
-/// The medium time of an application, in parts of what the formulas say there is; and its rate at IP level in Mb/s.
+/// Medium time of an application as a part of the computed total, and its rate at IP level in Mb/s.
 fn had(result: &RunResult, app: &str) -> (f64, f64) {
     let phy = Phy::default_for(Standard::Dot11g);
     let shape = TcpShape { data_ip: Bytes(1500), ack_ip: Bytes(52), d_milli: 2_000, rts_threshold: None };
@@ -44,7 +44,7 @@ fn shares_of_the_medium_follow_the_weights_and_a_ceiling_holds() {
 }
 
 #[test]
-fn twenty_to_one_holds_between_classes() {
+fn classes_share_twenty_to_one() {
     let result = result(&[
         ("manager.class.staff.weight", "20"),
         ("manager.class.pupils.weight", "1"),

@@ -1,10 +1,10 @@
-//! What is not TCP, at the box: transfers over QUIC, floods that nobody answers, and what they leave to others.
+//! Non-TCP traffic at the box: transfers over QUIC, unacknowledged floods, and the rest that they leave to others.
 
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// Stations at 11 Mb/s, the box inserted after two seconds; judged from the tenth on.
+/// Stations at 11 Mb/s, the box inserted after two seconds; evaluated from the tenth on.
 fn site(stations: &[(&str, u32)], rest: &str) -> RunResult {
     let station =
         |(name, count): &(&str, u32)| format!("[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"11 Mb/s\"\n");
@@ -53,7 +53,7 @@ fn managed(result: &RunResult) -> &PhaseResult {
     result.phases.iter().find(|phase| phase.name == "managed").expect("the scenario has the phase")
 }
 
-/// Rates of the applications whose names begin so.
+/// Rates of the applications whose names begin with `name`.
 fn rates(phase: &PhaseResult, name: &str) -> Vec<f64> {
     let rates: Vec<f64> = phase.flows.iter().filter(|f| f.app.starts_with(name)).map(|f| f.ip_mbps).collect();
     assert!(!rates.is_empty(), "{name} is there");
@@ -80,8 +80,8 @@ fn idle(phase: &PhaseResult) -> f64 {
 }
 
 #[test]
-fn an_upload_over_quic_is_held_to_its_share() {
-    // Against uploads, and against downloads, each time with as many of the other kind.
+fn an_upload_over_quic_gets_its_share() {
+    // Beside uploads, and beside downloads, each time with as many of the other kind.
     for (name, tcp) in [("uploads", "up"), ("downloads", "down")] {
         let apps = [bulk("q", "up", "quic"), bulk("t", tcp, "builtin")].concat();
         let result = site(&[("q", 1), ("t", 4)], &apps);
@@ -109,9 +109,9 @@ fn a_download_over_quic_has_its_share_and_no_more() {
     assert!(idle(phase) < 0.05 && sojourn(phase) < 15.0, "{} {}", idle(phase), sojourn(phase));
 }
 
-/// Without a single answer, and with an unreported rate, the medium is not left idle.
+/// The medium is not left idle, even without acknowledgments that the box can see and with unreported rates.
 #[test]
-fn quic_alone_is_not_throttled() {
+fn quic_alone_uses_the_whole_medium() {
     let apps = [bulk("q", "down", "quic"), "[telemetry]\nstations = false\nrates = false\n".to_owned()];
     let alone = site(&[("q", 3)], &apps.concat());
     let bare = site(&[("q", 3)], &(bulk("q", "down", "quic") + "[[event]]\nat = \"3 s\"\ndo = \"bypass\"\n"));
@@ -151,7 +151,7 @@ fn a_flood_toward_a_station_has_its_share_and_no_more() {
     let (flood, downs) = (rates(phase, "flood")[0], rates(phase, "d-"));
     println!("flood {flood:.3}, downloads {downs:.3?}, idle {:.3}, sojourn {:.1}", idle(phase), sojourn(phase));
     are_equal("downloads", &downs);
-    // It has no ACKs, which cost airtime and count as bits.
+    // The flood has no ACKs, which cost airtime and count as bits.
     assert!(flood < 1.25 * mean(&downs), "{flood} against {downs:?}");
     assert!(idle(phase) < 0.05 && sojourn(phase) < 15.0, "{} {}", idle(phase), sojourn(phase));
     assert!(
@@ -161,9 +161,9 @@ fn a_flood_toward_a_station_has_its_share_and_no_more() {
     );
 }
 
-/// A small packet takes nearly as much of the medium as a large one, and its sender's station pays for that.
+/// A small packet takes nearly as much airtime as a large one, which its sender's station is charged.
 #[test]
-fn a_flood_of_small_datagrams_leaves_others_what_one_of_large_ones_does() {
+fn floods_of_small_and_large_datagrams_leave_others_the_same() {
     let left = |payload: &str, rate: &str| {
         let flood = flood("down", rate).replace("1400 bytes", payload);
         let result = site(&[("d", 2), ("x", 1)], &(bulk("d", "down", "builtin") + &flood));
@@ -175,9 +175,9 @@ fn a_flood_of_small_datagrams_leaves_others_what_one_of_large_ones_does() {
     assert!(beside_small > 0.9 * beside_large, "{beside_small} Mb/s each, beside large ones {beside_large}");
 }
 
-/// The bridge has carried far more of the flood than any access point holds, and most of it was dropped.
+/// The bridge has carried far more of the flood than any access point holds; most of it was dropped.
 #[test]
-fn a_box_that_is_inserted_beside_a_flood_goes_on_at_once() {
+fn a_box_inserted_during_a_flood_does_not_stall() {
     let text = r#"version = 1
 name = "flooded"
 duration = "8 s"

@@ -1,4 +1,4 @@
-//! Several access points: media that hear nothing of each other, media that access points share, and stations that roam.
+//! Several access points: contention domains that do not hear each other, domains that access points share, and roaming stations.
 
 use evenair_results::{DomainResult, LossCount, NodeResult, PhaseResult, RunResult};
 use evenair_scenario::Scenario;
@@ -15,7 +15,7 @@ fn simulate(text: &str, sets: &[(&str, &str)]) -> RunResult {
     run(&scenario, |_| ()).expect("it can be simulated")
 }
 
-/// What one TCP download at this PHY rate gets alone, IP level, Mb/s: the medium's time for DATA, ACK and the mean back-off.
+/// IP-level rate of a lone TCP download at this PHY rate, in Mb/s: the medium's time for DATA, ACK and the mean back-off.
 fn capacity(mbps: u64) -> f64 {
     let phy = Phy::default_for(Standard::Dot11g);
     let shape = TcpShape { data_ip: Bytes(1500), ack_ip: Bytes(52), d_milli: 2_000, rts_threshold: None };
@@ -43,7 +43,7 @@ fn close(got: f64, expected: f64, percent: f64) -> bool {
     (got - expected).abs() <= expected * percent / 100.0
 }
 
-/// What was delivered by each access point and its stations is what all flows got, and each medium's time is its own.
+/// Checks that the traffic of all access points and stations equals that of all flows, and each medium's time adds up.
 fn adds_up(result: &RunResult) {
     let measured = result.medium.as_ref().and_then(|medium| medium.measured_airtime.as_ref()).expect("it is measured");
     let stations: f64 = measured.stations.iter().map(|station| station.down_share + station.up_share).sum();
@@ -59,7 +59,7 @@ fn adds_up(result: &RunResult) {
             let time = domain.busy_share + domain.contending_share + domain.idle_share;
             assert!((time - 1.0).abs() < 1e-6, "{domain:?}");
         }
-        // What came to a queue left it, was lost, or is still there.
+        // Frames that entered a queue left it, were lost, or are still there.
         for node in &phase.nodes {
             let lost: u64 = node.lost_frames.iter().map(|lost| lost.packets).sum();
             let left = node.delivered_frames + lost;
@@ -68,8 +68,8 @@ fn adds_up(result: &RunResult) {
     }
 }
 
-/// Two access points, `hall` on channel 1 and `yard` on channel 11, or only those of the two that are named, with what the
-/// stations of each do, which is nothing that the other's see.
+/// Two access points, `hall` on channel 1 and `yard` on channel 11, or only the named ones, each with its own stations and
+/// traffic.
 fn halls(points: &[&str], event: &str) -> String {
     let mut text = "version = 1\nname = \"halls\"\nduration = \"12 s\"\n[radio]\nstandard = \"802.11g\"\n".to_owned();
     for (name, channel) in [("hall", 1), ("yard", 11)].into_iter().filter(|(name, _)| points.contains(name)) {
@@ -88,9 +88,9 @@ fn halls(points: &[&str], event: &str) -> String {
     text + event
 }
 
-/// Media that share no wire and no box are as if each were alone: not nearly, but frame by frame.
+/// Two media that share no wire and no box behave frame by frame as if each were alone.
 #[test]
-fn two_channels_are_two_runs() {
+fn two_channels_without_shared_parts_equal_two_separate_runs() {
     let both = simulate(&halls(&["hall", "yard"], ""), &[]);
     adds_up(&both);
     for name in ["hall", "yard"] {
@@ -108,9 +108,9 @@ fn two_channels_are_two_runs() {
     }
 }
 
-/// With one wire and one box for both, the totals are those of two boxes.
+/// With a shared wire and box, the totals are those of two boxes.
 #[test]
-fn one_box_in_front_of_two_channels_is_two_boxes() {
+fn one_box_for_two_channels_carries_as_much_as_two_boxes() {
     let insert = "[[event]]\nat = \"1 s\"\ndo = \"insert\"\n[[phase]]\nname = \"all\"\nfrom = \"3 s\"\nto = \"12 s\"\n";
     let lan = "[lan]\nrate = \"1 Gb/s\"\n";
     let both = simulate(&halls(&["hall", "yard"], &format!("{lan}{insert}")), &[]);
@@ -127,11 +127,11 @@ fn one_box_in_front_of_two_channels_is_two_boxes() {
     }
 }
 
-/// Where stations are reported the box keeps the queue. To a box that does not know it all is one medium. In some runs as much gets
-/// through, with a queue at the access point of the channel that has more to send; in others the channels wait for each other, and
-/// the three stations have a third each of what one channel and a half carry.
+/// If associations are reported the box keeps the queue. Otherwise the box takes all for one medium. In some runs the total is as
+/// high, with a queue at the access point of the busier channel; in others the channels wait for each other, and the three stations
+/// have a third each of the capacity of one and a half channels.
 #[test]
-fn a_box_that_takes_two_channels_for_one_carries_at_least_its_equal_shares() {
+fn a_box_that_takes_two_channels_for_one_carries_at_least_equal_shares() {
     let walker = |sets: &[(&str, &str)]| {
         let result = simulate(ROAMING, sets);
         let phase = phase(&result, "before");
@@ -153,14 +153,14 @@ fn a_slow_station_takes_from_nobody_on_another_channel() {
     let result = simulate(TWO_CHANNELS, &[]);
     adds_up(&result);
     let (fast, slow) = (capacity(54), capacity(6));
-    // Without the box each gets as many frames as the slow one.
+    // Without the box each station gets as many frames as the slow one.
     let bypassed = phase(&result, "bypassed");
     let (hall, yard) = (domain(bypassed, "channel-1"), domain(bypassed, "channel-11"));
     let each = 1.0 / (4.0 / fast + 1.0 / slow);
     assert!(close(hall.ip_mbps, 5.0 * each, 6.0), "{} instead of {}", hall.ip_mbps, 5.0 * each);
     assert!(close(yard.ip_mbps, fast, 4.0), "{} instead of {fast}", yard.ip_mbps);
     assert!(hall.idle_share < 0.01 && yard.idle_share < 0.01, "{} {}", hall.idle_share, yard.idle_share);
-    // With it each has a fifth of its own medium's time, and of no other's.
+    // With the box each has a fifth of its own medium's time.
     let inserted = phase(&result, "inserted");
     for (name, expected) in [("fast1", fast), ("fast4", fast), ("slow", slow), ("out1", fast), ("out5", fast)] {
         let got = station(inserted, name);
@@ -176,14 +176,14 @@ fn a_slow_station_takes_from_nobody_on_another_channel() {
     }
 }
 
-/// The Internet link is one, above both media, and is shared by all who use it.
+/// The Internet link is behind both media, and is shared by all that use it.
 #[test]
 fn the_internet_link_is_shared_above_both_channels() {
     let result = simulate(TWO_CHANNELS, &[]);
     let phase = phase(&result, "internet");
     let flows: Vec<_> = phase.flows.iter().filter(|flow| flow.app.starts_with("wan")).collect();
     let goodputs: Vec<f64> = flows.iter().map(|flow| flow.ip_mbps * 1500.0 / 1526.0).collect();
-    // 90 % of 10 Mb/s, of which DATA are all.
+    // 90 % of 10 Mb/s, all of it DATA.
     let total: f64 = goodputs.iter().sum();
     assert!(close(total, 9.0, 4.0), "{total} of 9 Mb/s");
     for (flow, got) in flows.iter().zip(&goodputs) {
@@ -191,7 +191,7 @@ fn the_internet_link_is_shared_above_both_channels() {
     }
 }
 
-/// Who is at which of two access points that share a channel does not matter.
+/// The association of a station with one of two access points on the same channel makes no difference.
 #[test]
 fn access_points_on_one_channel_share_its_time_by_station() {
     let result = simulate(ONE_CHANNEL, &[]);
@@ -200,7 +200,7 @@ fn access_points_on_one_channel_share_its_time_by_station() {
     let inserted = phase(&result, "inserted");
     for (name, alone) in [("seat1", fast), ("seat4", fast), ("near", fast), ("far", slow)] {
         let got = station(inserted, name);
-        // The formula has no collisions, of which two access points that both have packets have more than one.
+        // The formula has no collisions, of which two backlogged access points have more than one.
         assert!(close(got, alone / 6.0, 10.0), "{name}: {got} instead of {}", alone / 6.0);
     }
     let all = domain(inserted, "channel-6");
@@ -209,7 +209,7 @@ fn access_points_on_one_channel_share_its_time_by_station() {
     assert!(close(all.ip_mbps, expected, 10.0), "{} instead of {expected}", all.ip_mbps);
     assert!(close(all.ip_mbps, all.capacity_cstar_mbps.expect("there is one"), 5.0));
     assert_eq!(all.access_points, ["hall", "stage"]);
-    // DCF gives each access point as many frames, whoever they are for; the box gives time.
+    // DCF gives both access points as many frames; the box shares time.
     let points = |name: &str| {
         let [hall, stage] = &phase(&result, name).access_points[..] else { panic!("two access points") };
         assert_eq!((hall.domain.as_str(), stage.domain.as_str()), ("channel-6", "channel-6"));
@@ -218,7 +218,7 @@ fn access_points_on_one_channel_share_its_time_by_station() {
     let (before, after) = (points("bypassed"), points("inserted"));
     assert!(close(before.0, 1.0, 10.0) && before.1 < 0.35, "{before:?}");
     assert!(close(after.0, 4.0 * fast / (fast + slow), 8.0) && after.1 > 1.4, "{after:?}");
-    // What stands in both together is bounded; without the box each has a buffer of 100 packets, and both are full.
+    // The backlog of both together is bounded; without the box each has a full buffer of 100 packets.
     let queues = |name: &str| ["hall", "stage"].map(|point| node(phase(&result, name), point).queue_mean_packets);
     let (before, after) = (queues("bypassed"), queues("inserted"));
     assert!(before.iter().all(|&packets| packets > 50.0), "{before:?}");
@@ -252,8 +252,8 @@ fn a_station_that_roams_has_its_share_wherever_it_is() {
     assert_eq!(roamed, 5);
 }
 
-/// A full access point has packets for a station that leaves: those that it tries in vain and those that it gives up, each
-/// counted there by its cause.
+/// A full access point has packets for a station that leaves: it transmits some in vain and drops the others, and counts
+/// each by its cause.
 #[test]
 fn the_old_access_point_counts_what_it_loses() {
     let losses = |sets: &[(&str, &str)]| {
@@ -270,8 +270,8 @@ fn the_old_access_point_counts_what_it_loses() {
     assert!((20..300).contains(&hall) && (10..200).contains(&yard), "{hall} and {yard}");
     let tried = lost(&late, "hall", "retry limit");
     assert!((3..60).contains(&tried), "{tried} tried in vain while nobody knew");
-    // Without a gap nothing but the frame in service is tried, and from a queue in front of the MAC as well all else is
-    // given up.
+    // Without a gap only the frame in service is transmitted, and everything else is dropped, also from a queue in front of
+    // the MAC.
     let events = [2, 3, 4, 5, 6].map(|event| format!("event.{event}.gap"));
     let mut at_once: Vec<(&str, &str)> = events.iter().map(|key| (key.as_str(), "\"0 s\"")).collect();
     assert!(lost(&losses(&at_once), "hall", "retry limit") <= 3 + 3, "one each time, and those of any others");
@@ -281,10 +281,10 @@ fn the_old_access_point_counts_what_it_loses() {
     assert!((20..300).contains(&hall) && tried <= 3 + 3, "{hall} given up and {tried} tried in vain");
 }
 
-/// Everything that can happen, with every way in which the box may know where stations are. That packets are conserved is
-/// checked at the end of each run.
+/// All events, with every combination of telemetry of associations. Conservation of packets is checked at the end of each
+/// run.
 #[test]
-fn with_several_access_points_everything_can_happen() {
+fn with_several_access_points_all_events_work() {
     let lively = |more: &str| {
         let roams: String = (0..12)
             .map(|k| {
@@ -404,7 +404,7 @@ do = "bypass"
         (queues, &format!("[telemetry]\nassociations = false\nsignal = true\n{named}")),
     ] {
         let text = lively(more) + box_knows;
-        // Of random places in so large a circle most leave a station out of reach; these do not.
+        // With random positions in so large a circle a station is usually out of reach; not with this seed.
         let sets: &[_] = if more == places { &[("seed", "8")] } else { &[] };
         let result = simulate(&text, sets);
         let again = simulate(&text, sets);

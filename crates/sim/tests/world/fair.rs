@@ -1,9 +1,9 @@
-//! The default manager is fair to stations: each has the same medium time, whichever way its traffic goes, and in a station
-//! uploads and downloads have the same.
+//! The default manager is fair to stations: each has the same medium time in any direction of traffic, and uploads and
+//! downloads of a station share it equally.
 //!
-//! Stations are judged by the airtime that the medium measured in the phase, and by what they carried: what a transfer carried at
-//! IP level, DATA and ACKs, over what the medium would carry for it alone. The transfers of a station are judged by the latter,
-//! since the medium does not know transfers.
+//! Shares of stations are computed from the airtime that the medium measured in the phase, and from their traffic: the IP-level
+//! rate of a transfer, DATA and ACKs, over the rate that it would have alone. Shares of a station's transfers are computed from
+//! the latter, since the medium does not know transfers.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use evenair_sim::run;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};
 
-/// How far a share may be from an equal one.
+/// Tolerance of a share.
 const WITHIN: f64 = 0.05;
 
-/// Stations of one kind: how many, at which PHY rate, and which ways their bulk transfers go.
+/// Stations of one kind: number, PHY rate, and directions of their bulk transfers.
 struct Group {
     name: &'static str,
     count: u32,
@@ -28,7 +28,7 @@ const fn group(name: &'static str, count: u32, mbps: u64, ways: &'static [&'stat
     Group { name, count, mbps, ways }
 }
 
-/// The phase in which the default manager has all of it, with `rest` added to the scenario.
+/// The phase with the default manager in force, with `rest` added to the scenario.
 fn managed(groups: &[Group], rest: &str) -> PhaseResult {
     let station = |group: &Group| {
         let Group { name, count, mbps, .. } = group;
@@ -73,7 +73,7 @@ to = "60 s"
     result.phases.remove(0)
 }
 
-/// Part of the medium's time that a transfer took.
+/// Part of the medium's time that a transfer takes.
 fn airtime(flow: &FlowResult) -> f64 {
     let phy = Phy::default_for(Standard::Dot11g);
     let rate = phy.standard().rate(BitRate::from_bps((flow.rate_mbps * 1e6) as u64)).expect("a rate of 802.11g");
@@ -82,7 +82,7 @@ fn airtime(flow: &FlowResult) -> f64 {
     flow.ip_mbps / tcp_capacity(&phy, rate, &shape).as_mbps_f64()
 }
 
-/// Each station's computed airtime over their mean.
+/// Each station's computed airtime over the mean.
 fn parts(phase: &PhaseResult) -> Vec<(&str, f64)> {
     let mut stations: BTreeMap<&str, f64> = BTreeMap::new();
     for flow in &phase.flows {
@@ -92,7 +92,7 @@ fn parts(phase: &PhaseResult) -> Vec<(&str, f64)> {
     stations.into_iter().map(|(station, airtime)| (station, airtime / mean)).collect()
 }
 
-/// Each station's measured airtime over their mean.
+/// Each station's measured airtime over the mean.
 fn measured_parts(phase: &PhaseResult) -> Vec<(&str, f64)> {
     let measured = phase.measured_airtime.as_ref().expect("it is measured");
     let airtime = |station: &StationAirtime| station.down_share + station.up_share;
@@ -100,7 +100,7 @@ fn measured_parts(phase: &PhaseResult) -> Vec<(&str, f64)> {
     measured.stations.iter().map(|station| (station.station.as_str(), airtime(station) / mean)).collect()
 }
 
-/// Every station has the same airtime, computed and measured.
+/// Checks that every station has the same airtime, computed and measured.
 fn is_fair(name: &str, phase: &PhaseResult) {
     is_fair_as_computed(name, phase);
     let measured = measured_parts(phase);
@@ -109,14 +109,14 @@ fn is_fair(name: &str, phase: &PhaseResult) {
     assert!(measured.iter().all(|(_, part)| (part - 1.0).abs() < WITHIN), "{name}: measured {measured:.3?}");
 }
 
-/// Every station has the same computed airtime.
+/// Checks that every station has the same computed airtime.
 fn is_fair_as_computed(name: &str, phase: &PhaseResult) {
     let parts = parts(phase);
     println!("{name}: {:.3} Mb/s, {parts:.3?}", phase.total_ip_mbps);
     assert!(parts.iter().all(|(_, part)| (part - 1.0).abs() < WITHIN), "{name}: {parts:.3?}");
 }
 
-/// The transfers of each of these stations have the same, whichever way they go.
+/// Checks that the transfers of each of these stations have equal airtimes in both directions.
 fn is_even_within(name: &str, phase: &PhaseResult, stations: &str) {
     let names: Vec<_> = phase.stations.iter().map(|s| &s.station).filter(|s| s.starts_with(stations)).collect();
     assert!(!names.is_empty());
@@ -136,7 +136,7 @@ const FOUR: &[&str] = &["up", "up", "up", "down"];
 const NO_TELEMETRY: &str = "[telemetry]\nstations = false\nrates = false\n";
 
 #[test]
-fn each_station_has_a_tenth_however_many_upload() {
+fn each_of_ten_stations_has_a_tenth_for_any_number_of_uploads() {
     for (ups, downs) in [(1, 9), (5, 5), (9, 1)] {
         for (telemetry, rest) in [("with telemetry", ""), ("without telemetry", NO_TELEMETRY)] {
             let phase = managed(&[group("u", ups, 54, UP), group("d", downs, 54, DOWN)], rest);
@@ -145,7 +145,7 @@ fn each_station_has_a_tenth_however_many_upload() {
     }
 }
 
-/// What these tests would see of the tree that was the default before.
+/// Canary: with the policy tree of directions above stations the checks fail.
 #[test]
 fn with_directions_above_stations_one_upload_has_half() {
     let rest = "[manager]\nlevels = [\"direction\", \"station\", \"flow\"]\n";
@@ -158,9 +158,9 @@ fn with_directions_above_stations_one_upload_has_half() {
     assert!((4.5..5.5).contains(upload), "measured {measured:.3?}");
 }
 
-/// Several connections, or a long way to the server, gain and lose nothing.
+/// Several connections, or a long path to the server, change no share.
 #[test]
-fn connections_and_round_trips_do_not_count() {
+fn shares_do_not_depend_on_connections_or_round_trips() {
     let far = "[lan]\ndelay = \"40 ms\"\n";
     for (name, rest, ways) in [("four connections", "", FOUR), ("80 ms away", far, UP)] {
         let groups = [group("m", 1, 54, ways), group("u", 2, 54, UP), group("d", 4, 54, DOWN)];
@@ -169,7 +169,7 @@ fn connections_and_round_trips_do_not_count() {
 }
 
 #[test]
-fn a_station_with_both_has_no_more_and_divides_it_evenly() {
+fn a_station_with_both_directions_has_one_share_and_divides_it_evenly() {
     for (ups, downs) in [(3, 3), (1, 5), (5, 1)] {
         let name = format!("one with both, {ups} up, {downs} down");
         let phase = managed(&[group("b", 1, 54, BOTH), group("u", ups, 54, UP), group("d", downs, 54, DOWN)], "");
@@ -182,14 +182,14 @@ fn a_station_with_both_has_no_more_and_divides_it_evenly() {
 }
 
 #[test]
-fn a_slow_station_has_the_same_time_whichever_way_it_sends() {
+fn a_slow_station_has_the_same_time_in_both_directions() {
     for slow in [UP, DOWN, BOTH] {
         for (ups, downs) in [(1, 4), (4, 1)] {
             let groups = [group("slow", 1, 6, slow), group("u", ups, 54, UP), group("d", downs, 54, DOWN)];
             let (name, phase) = (format!("{slow:?} at 6 Mb/s, {ups} up and {downs} down at 54"), managed(&groups, ""));
             is_fair_as_computed(&name, &phase);
-            // A station's share has the back-off of its accesses in it, which its measured airtime has not: little of it goes to
-            // the few long frames of a slow station, and a fifth to the many short ones of a fast station.
+            // A station's share includes the back-off of its accesses, and its measured airtime does not: little for the few
+            // long frames of a slow station, and a fifth for the many short ones of a fast station.
             let measured = measured_parts(&phase);
             println!("{name}: measured {measured:.3?}");
             let (slow, fast): (Vec<_>, Vec<_>) = measured.into_iter().partition(|(name, _)| name.starts_with("slow"));

@@ -1,11 +1,11 @@
-//! Beside a flood that nobody can hold back: what stands in the access point is as short as without it, the medium does not
-//! wait for the box, and the rest is shared.
+//! Beside a flood of an unresponsive sender: the access point's queue is as short as without it, the medium does not wait
+//! for the box, and the rest is shared.
 
 use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// A medium, and for how long 95 % of the packets may be in its access point.
+/// A PHY, and the bound of the 95th percentile of the time in its access point.
 struct Network {
     radio: &'static str,
     rate: &'static str,
@@ -25,7 +25,7 @@ const A_54: Network = Network {
 };
 const SEEDS: u64 = 2;
 
-/// Who floods: how many stations, with how many Mb/s each, at which PHY rate.
+/// Floods: number of stations, rate of each in Mb/s, and PHY rate.
 #[derive(Clone, Copy)]
 struct Flood {
     senders: u32,
@@ -34,7 +34,7 @@ struct Flood {
 }
 
 impl Flood {
-    /// The station and what it sends, as the scenarios have it.
+    /// The station and its datagrams, as tables of a scenario.
     fn text(&self) -> String {
         let Self { senders, mbps, rate } = self;
         format!(
@@ -44,7 +44,7 @@ impl Flood {
     }
 }
 
-/// How many stations send, and how many receive.
+/// Number of stations that send, and number that receive.
 #[derive(Clone, Copy)]
 struct Transfers {
     uploads: u32,
@@ -91,7 +91,8 @@ fn sojourn_p95(phase: &PhaseResult) -> f64 {
     ap.sojourn.as_ref().expect("it sends").p95_ms
 }
 
-/// The same with no box and nothing else but single packets toward a station, far apart: the time until the access point's turn.
+/// The same without the box, and with only sparse single packets toward a station: 95th percentile of their wait for the access
+/// point's turn.
 fn turn_p95(network: &Network, flood: Flood) -> f64 {
     let Network { radio, rate, .. } = network;
     let text = format!(
@@ -158,15 +159,15 @@ fn the_access_point_s_queue_is_as_short_as_without_it() {
         assert!(p95 <= 18.0, "{name}: {p95} ms in the access point");
         assert!(idle <= 0.045, "{name}: the medium is idle for {idle}");
     }
-    // The canary: more ahead stands for longer.
+    // Canary: with a larger latency target the queue is longer.
     let flood = Flood { senders: 1, mbps: 4, rate: B_11.rate };
     let ahead = flooded(&B_11, flood, THREE_EACH, "controller.target = \"8 ms\"", 1);
     assert!(sojourn_p95(&ahead) > B_11.sojourn_ms, "{}", sojourn_p95(&ahead));
 }
 
-/// Where a lone packet waits longer for its turn than the queue may be long, no box can keep that bound. It keeps near what can be.
+/// If a lone packet waits longer for its turn than the bound of the queue, no box can keep the bound. The box stays near the minimum.
 #[test]
-fn it_is_near_what_a_lone_packet_waits_for_its_turn() {
+fn the_queue_is_near_the_wait_of_a_lone_packet() {
     let flood = |senders, rate| Flood { senders, mbps: 8, rate };
     for (flood, can_be_kept) in [(flood(1, B_11.rate), true), (flood(2, B_11.rate), false), (flood(1, "2 Mb/s"), false)]
     {

@@ -1,14 +1,14 @@
-//! The guard against harm: a box that holds the medium back is bypassed within seconds, and tried again later.
+//! The guard against harm: a box that reduces the throughput is bypassed within seconds, and retried later.
 
 use evenair_results::RunResult;
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// When the box is inserted.
+/// Insertion of the box, in seconds.
 const INSERTED: f64 = 10.0;
 
-/// Four uploads by TCP whose packets reach the box 300 ms late: the box lets too little be in flight. Unanswered datagrams would be
-/// no evidence of harm.
+/// Four TCP uploads whose packets reach the box 300 ms late, so that the box allows too little in flight. Unacknowledged datagrams
+/// would be no evidence of harm.
 fn harm(duration: u32) -> RunResult {
     let text = format!(
         r#"version = 1
@@ -38,7 +38,7 @@ delay = "300 ms"
     run(&Scenario::parse(&text, "harm.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
 }
 
-/// What became of the box, and when.
+/// Events of the box, with their times in seconds.
 fn events(result: &RunResult) -> Vec<(f64, &str)> {
     result.events.iter().map(|event| (event.at_s, event.what.as_str())).collect()
 }
@@ -47,7 +47,7 @@ fn at(events: &[(f64, &str)], what: &str) -> Vec<f64> {
     events.iter().filter(|(_, event)| *event == what).map(|(at, _)| *at).collect()
 }
 
-/// Where nothing has changed, the box is bypassed again, for longer each time.
+/// If nothing has changed, the box is bypassed again, for longer each time.
 #[test]
 fn it_is_tried_again_after_one_minute_and_after_ten() {
     let result = harm(720);
@@ -65,8 +65,8 @@ fn it_is_tried_again_after_one_minute_and_after_ten() {
     assert!(bypassed.iter().zip(&bypasses).all(|(done, decided)| done - decided <= 1.5), "{bypassed:?} {bypasses:?}");
 }
 
-/// Transfers with Reno over 50 ms at 11 Mb/s, and a box that is inserted after five seconds, when access points with queues of so
-/// many packets are full.
+/// Transfers with Reno over 50 ms at 11 Mb/s; the box is inserted after five seconds, when the access points' queues of `buffer`
+/// packets are full.
 fn filled(buffer: u32, direction: &str, stations: u32, points: u32) -> RunResult {
     let cell = |at: u32| {
         format!(
@@ -118,8 +118,8 @@ kind = "queue"
     run(&Scenario::parse(&text, "filled.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
 }
 
-/// The backlog in the access points at the insertion takes seconds to drain, and the bridge has counted it as carried. The guard must
-/// not let the queues fill again because of that.
+/// The backlog of the access points at the insertion takes seconds to drain, and the bridge has counted it as carried. The guard must
+/// not refill the queues because of that.
 #[test]
 fn it_does_not_act_on_a_queue_from_before_the_insertion() {
     for (buffer, direction, stations, points) in [(1_000, "down", 1, 3), (20, "up", 4, 1)] {
@@ -135,7 +135,7 @@ fn it_does_not_act_on_a_queue_from_before_the_insertion() {
 }
 
 /// Downloads of eight stations before an access point whose FIFO aggregates neighbours, with these keys of the radio, the stations and
-/// the manager. The box is inserted after so many seconds.
+/// the manager. The box is inserted after this many seconds.
 fn broken(radio: &str, mode: &str, inserted_s: u32, manager: &str) -> RunResult {
     let text = format!(
         r#"version = 1
@@ -186,13 +186,13 @@ const MODES: [(&str, &str); 3] = [
     ("standard = \"802.11ax\"\nwidth = \"80 MHz\"", "mcs = 9"),
 ];
 
-/// Goodput of all downloads in a phase, in Mb/s.
+/// Total goodput of the downloads in a phase, in Mb/s.
 fn goodput(result: &RunResult, phase: usize) -> f64 {
     result.phases[phase].flows.iter().map(|flow| flow.goodput_mbps).sum()
 }
 
-/// A box that hands packets over one by one leaves the access point nothing to aggregate: it is bypassed within five seconds of an
-/// insertion after so many seconds, and the box as it is does no harm.
+/// A box that releases packets one by one leaves the access point nothing to aggregate: it is bypassed within five seconds of an
+/// insertion after this many seconds, and the default box does no harm.
 fn is_bypassed(radio: &str, mode: &str, inserted_s: u32) {
     let result = broken(radio, mode, inserted_s, "run_frames = 1");
     let events = events(&result);
@@ -218,7 +218,7 @@ fn a_box_that_breaks_aggregation_is_bypassed_after_a_minute_of_any_mode() {
     MODES[1..].iter().for_each(|(radio, mode)| is_bypassed(radio, mode, 60));
 }
 
-/// Nothing is known of the throughput without the box, so that it is measured first.
+/// The throughput without the box is unknown, and is measured first.
 #[test]
 fn a_box_that_breaks_aggregation_from_the_start_is_bypassed_after_a_measurement() {
     for (radio, mode) in MODES {
@@ -240,10 +240,10 @@ fn a_box_that_breaks_aggregation_from_the_start_is_bypassed_after_a_measurement(
     }
 }
 
-/// Three downloads at 130 Mb/s beside multicast at the lowest basic rate, which takes half of the medium and is no harm of the box: what
-/// the stations use by their reported rates is judged by the rest.
+/// Three downloads at 130 Mb/s beside multicast at the lowest basic rate, which takes half of the medium and is no harm of the box: the
+/// stations' expected use by their reported rates is compared with the remaining time.
 #[test]
-fn frames_to_groups_are_no_harm() {
+fn multicast_is_not_taken_for_harm() {
     for mbps in [2, 3] {
         let text = format!(
             r#"version = 1

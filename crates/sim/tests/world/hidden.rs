@@ -3,7 +3,7 @@
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// Mb/s of two stations that send all they can, and attempts that failed.
+/// Total Mb/s of two saturated stations, and the part of failed attempts.
 fn pair(radio: &str, hidden: bool) -> f64 {
     let hidden_from = if hidden { "hidden_from = [\"sta\"]" } else { "" };
     let text = format!(

@@ -1,11 +1,11 @@
-//! Without telemetry the box infers the rates of stations from what their releases take, and is as fair to their airtime as with
-//! reported rates.
+//! Without telemetry the box infers the rates of stations from the airtime of their releases, and is as fair as with reported
+//! rates.
 
 use evenair_results::PhaseResult;
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// Goodput of all transfers, in Mb/s, and Jain's index of the stations' measured airtimes.
+/// Total goodput in Mb/s, and Jain's index of the stations' measured airtimes.
 #[derive(Debug)]
 struct Figures {
     goodput: f64,
@@ -21,8 +21,8 @@ fn figures(phase: &PhaseResult) -> Figures {
     Figures { goodput, jain: sum * sum / (airtimes.len() as f64 * squares) }
 }
 
-/// Three stations at each of these rates in Mb/s, all with a transfer in this direction: from 5 to 20 s after the box was inserted,
-/// and later.
+/// Three stations at each of these rates in Mb/s, all with a transfer in this direction: from 5 to 20 s after the insertion of the
+/// box, and later.
 fn phases_of(mbps: &[u32], direction: &str, reported: bool, seed: u64) -> [Figures; 2] {
     let group = |(number, mbps)| {
         format!(
@@ -74,7 +74,7 @@ fn phases(mbps: &[u32], direction: &str, reported: bool) -> [Figures; 2] {
     })
 }
 
-/// Without reports there is nearly as much for all, and nearly as equal airtimes, as with them: at least these parts early and late.
+/// Checks that goodput and fairness without reports are at least these parts of those with reports, early and late.
 fn is_as_if_reported(direction: &str, [soon, then]: [f64; 2]) {
     let rates = [54, 24, 6];
     let [early, late] = phases(&rates, direction, false);

@@ -1,5 +1,5 @@
-//! The box before the Internet link: its transfers go first and have a queue where small things are quick, those of the
-//! LAN have the rest.
+//! The box before the Internet link: transfers over the link have priority and a fair queue with short delays for sparse
+//! flows, those of the LAN get the rest.
 
 use evenair_api::Hop;
 use evenair_results::{PhaseResult, RunResult};
@@ -11,7 +11,7 @@ fn site(duration: u32, rest: &str) -> RunResult {
     site_at(150, duration, rest)
 }
 
-/// The same with another delay of the link each way, in ms.
+/// The same with another one-way delay of the link, in ms.
 fn site_at(delay_ms: u32, duration: u32, rest: &str) -> RunResult {
     let text = format!(
         r#"version = 1
@@ -66,8 +66,8 @@ fn idle(phase: &PhaseResult) -> f64 {
     phase.medium.as_ref().expect("the simulator watches it").idle_share
 }
 
-/// IP-level bits of DATA toward the stations by all applications whose names begin so, in Mb/s, and the variation of the
-/// sum from second to second.
+/// IP-level rate of DATA toward the stations by all applications whose names begin with `name`, in Mb/s, and the variation
+/// of the sum from second to second.
 fn steadiness(result: &RunResult, name: &str, from: usize) -> (f64, f64) {
     let flows = result.series.flows.iter().filter(|flow| flow.app.starts_with(name));
     let mut sums = vec![0.0; result.series.ap_queue_packets.len()];
@@ -94,7 +94,7 @@ fn transfers_over_the_link_have_its_rate_and_the_lan_the_rest() {
     for hop in &with.box_hops {
         println!("{hop:?}");
     }
-    // 7.2 Mb/s are those of DATA toward the stations; their ACKs, 52 bytes for every two of 1500, are counted as well.
+    // 7.2 Mb/s of DATA toward the stations; their ACKs, 52 bytes for every two of 1500, count as well.
     let ceiling = 7.2 * (1.0 + 52.0 / 3000.0);
     assert!(wan >= 0.97 * ceiling, "{wan} of {ceiling} Mb/s");
     assert!(variation <= 0.05, "{variation}");
@@ -103,7 +103,7 @@ fn transfers_over_the_link_have_its_rate_and_the_lan_the_rest() {
     assert!(waited(Hop::InternetDown) > 10.0 && waited(Hop::InternetUp) < 1.0, "the queue of the downloads is here");
 }
 
-/// Mean and 95th percentile of page times in a period, in seconds.
+/// Mean and 95th percentile of page times in a period, in seconds, and the number of pages.
 fn pages(result: &RunResult, from: f64, to: f64) -> (f64, f64, usize) {
     let mut took: Vec<f64> =
         result.pages.iter().filter(|page| page.at_s >= from && page.at_s < to).map(|page| page.took_s).collect();
@@ -129,7 +129,7 @@ fn pages_over_the_link_are_as_quick_beside_a_transfer_of_the_lan() {
     }
 }
 
-/// Two stations of weight four and two of one share the link's server so, though their round trips differ.
+/// Two stations of weight four and two of weight one share the link in that ratio, though their servers' round trips differ.
 #[test]
 fn the_link_is_shared_by_weights() {
     let rest = "[[station]]\nname = \"gold\"\ncount = 2\nrate = \"54 Mb/s\"\nweight = 4\n";
@@ -142,8 +142,8 @@ fn the_link_is_shared_by_weights() {
     assert!(gold + bronze >= 0.95 * 7.2, "{}", gold + bronze);
 }
 
-/// A sender with a long round trip hears late that its queue stands, and gets no second signal for it: its queue would run empty,
-/// and those with shorter round trips would have what it leaves.
+/// A sender with a long round trip gets a congestion signal late, and must not get a second one for the same queue: its queue
+/// would run empty, and senders with shorter round trips would take its share.
 #[test]
 fn weights_hold_for_long_round_trips() {
     let rest = "[[station]]\nname = \"gold\"\ncount = 2\nrate = \"54 Mb/s\"\nweight = 4\n\

@@ -1,4 +1,4 @@
-//! The default controller behind a path that delays: as much is carried as without the delay.
+//! The default controller behind a delaying path: as much is carried as without the delay.
 
 use evenair_results::RunResult;
 use evenair_scenario::Scenario;
@@ -40,16 +40,16 @@ to = "50 s"
     run(&Scenario::parse(&text, "lag.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
 }
 
-/// Goodput of all, in Mb/s: bypassed, and inserted.
+/// Total goodput in Mb/s: bypassed, and inserted.
 fn goodputs(result: &RunResult) -> (f64, f64) {
     let of = |phase: usize| result.phases[phase].flows.iter().map(|flow| flow.goodput_mbps).sum::<f64>();
     (of(0), of(result.phases.len() - 1))
 }
 
-/// On paths of up to 20 ms, with jitter, and with answers in batches, as much is carried as without any delay. What that takes in
-/// flight is sought from the insertion on, so that the guard has nothing to do.
+/// On paths of up to 20 ms, with jitter, and with ACKs in batches, as much is carried as without any delay. The controller
+/// searches the amount in flight that this needs from the insertion on, so that the guard does not act.
 #[test]
-fn as_much_is_carried_whatever_delays() {
+fn as_much_is_carried_with_any_delay() {
     let paths = [
         "[ap_path.up]\ndelay = \"2 ms\"\n",
         "[ap_path.up]\ndelay = \"5 ms\"\n",
@@ -61,7 +61,7 @@ fn as_much_is_carried_whatever_delays() {
         "[ap_path.down]\ndelay = \"5 ms\"\njitter = \"10 ms\"\n",
     ];
     for direction in ["down", "up"] {
-        // Uploads that nobody holds use the medium better, since four stations contend for it then.
+        // Uploads without a box use the medium better, since four stations contend for it then.
         let without = site(direction, "");
         let (_, usual) = goodputs(&without);
         assert_eq!(guard_events(&without), [], "{direction}");
@@ -75,16 +75,16 @@ fn as_much_is_carried_whatever_delays() {
     }
 }
 
-/// What the guard against harm did, and when.
+/// The guard's actions, with their times in seconds.
 fn guard_events(result: &RunResult) -> Vec<(f64, &str)> {
     let events = result.events.iter().filter(|event| event.what.starts_with("guard"));
     events.map(|event| (event.at_s, event.what.as_str())).collect()
 }
 
-/// Answers that come so late that the box, which never lets as much be in flight as these paths need, starves the medium: the guard
-/// bypasses it. What was carried before, copies of what the bridge carries say.
+/// ACKs so late that the box, which never allows as much in flight as these paths need, starves the medium: the guard bypasses it.
+/// It knows the earlier throughput from copies of the bridge's packets.
 #[test]
-fn a_box_that_does_harm_bypasses_itself() {
+fn a_box_that_does_harm_is_bypassed() {
     for path in ["[ap_path.up]\ndelay = \"3 ms\"\njitter = \"200 ms\"\n", "[ap_path.up]\ndelay = \"300 ms\"\n"] {
         let result = site("up", path);
         let events = guard_events(&result);

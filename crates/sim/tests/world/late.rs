@@ -1,10 +1,10 @@
-//! A station with a download that answers late: others keep what they have while it answers at once.
+//! A station with a download that answers late: the others keep the goodput that they have if it answers at once.
 
 use evenair_results::RunResult;
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// Of all stations.
+/// Keys of the radio and of all stations.
 #[derive(Clone, Copy)]
 struct Radio {
     standard: &'static str,
@@ -15,7 +15,7 @@ const G: Radio = Radio { standard: "802.11g", rate: "rate = \"54 Mb/s\"" };
 const N: Radio = Radio { standard: "802.11n", rate: "mcs = 4" };
 const AX: Radio = Radio { standard: "802.11ax", rate: "mcs = 4" };
 
-/// Downloads of four stations behind one FIFO, rates unreported; the last one answers this late, in ms.
+/// Downloads of four stations behind one FIFO, with unreported rates; the last station answers this late, in ms.
 fn simulate(radio: Radio, late_ms: u32, seed: u64) -> RunResult {
     let Radio { standard, rate } = radio;
     let text = format!(
@@ -54,7 +54,7 @@ to = "15 s"
     run(&Scenario::parse(&text, "late.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
 }
 
-/// Goodput of the prompt stations in Mb/s, and the part of the time in which the medium is busy.
+/// Goodput of the prompt stations in Mb/s, and the busy part of the time.
 fn figures(result: &RunResult) -> (f64, f64) {
     let phase = &result.phases[0];
     let prompt = phase.flows.iter().filter(|flow| flow.station.starts_with("prompt"));
@@ -64,7 +64,7 @@ fn figures(result: &RunResult) -> (f64, f64) {
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
-/// What others keep of these goodputs in five runs, least first, and the busy part of the time, their mean.
+/// Goodput of the others relative to these references in five runs, sorted, and the mean busy part of the time.
 fn kept(radio: Radio, late_ms: u32, references: [f64; 5]) -> ([f64; 5], f64) {
     let mut busy = 0.0;
     let mut parts = SEEDS.map(|seed| {
@@ -77,8 +77,8 @@ fn kept(radio: Radio, late_ms: u32, references: [f64; 5]) -> ([f64; 5], f64) {
     (parts, busy)
 }
 
-/// They keep what they have, up to what five runs differ by. Above 30 ms the late download is slow for the delay, and others take the
-/// rest.
+/// Checks that the others keep their goodput, within the variation of five runs. Above 30 ms the late download is slow because of the
+/// delay, and others take the rest.
 fn keep(radio: Radio, lates_ms: &[u32]) {
     let references = SEEDS.map(|seed| figures(&simulate(radio, 0, seed)).0);
     for &late_ms in lates_ms {
@@ -89,23 +89,23 @@ fn keep(radio: Radio, lates_ms: &[u32]) {
     }
 }
 
-/// Not yet so with 100 ms: others keep 0.85, since the account for single frames does not know of late stations.
+/// Not with 100 ms: others keep 0.85, since the estimator for single frames does not model late stations.
 #[test]
-fn beside_802_11g_stations_that_answer_late_others_keep_their_goodput() {
+fn late_802_11g_stations_leave_others_their_goodput() {
     keep(G, &[30, 300]);
 }
 
 /// In single runs with 100 ms the medium is busy for 0.76 of the time (802.11n) and 0.87 (802.11ax), though others keep their goodput.
 #[test]
-fn beside_802_11n_and_ax_stations_that_answer_late_others_keep_their_goodput() {
+fn late_802_11n_and_ax_stations_leave_others_their_goodput() {
     keep(N, &[30, 100, 300]);
     keep(AX, &[30, 100, 300]);
 }
 
-/// A slow station behind an access point with a FIFO for each station: its queue there is long, and others overtake it. Taken for a
-/// late one it would fill that queue, and hold the air as without the box.
+/// A slow station behind an access point with a FIFO per station: its queue there is long, and others overtake it. If it were taken
+/// for a late one, the box would fill that queue, and the station would hold the air as without the box.
 #[test]
-fn a_slow_station_with_a_queue_of_its_own_is_not_late() {
+fn a_slow_station_with_its_own_queue_is_not_taken_for_late() {
     let rates = [("802.11g", "rate = \"54 Mb/s\"", "rate = \"6 Mb/s\""), ("802.11n", "mcs = 7", "mcs = 0")];
     for (standard, fast, slow) in rates {
         let text = format!(

@@ -1,4 +1,4 @@
-//! What must hold in every run. That no packet goes missing is checked at the end of each run by the simulator itself.
+//! Invariants of every run. The simulator itself checks conservation of packets at the end of each run.
 
 use std::ops::ControlFlow;
 
@@ -7,7 +7,7 @@ use evenair_scenario::Scenario;
 use evenair_sim::{SimError, SimOptions, run, run_with, tcp};
 use evenair_units::Bytes;
 
-/// Two stations beside a LAN server and one on the Internet, everything that can happen, and `more`.
+/// Two stations beside a LAN server and one on the Internet, all kinds of events, and `more`.
 fn lively(more: &str) -> String {
     format!(
         r#"version = 1
@@ -107,9 +107,9 @@ fn flow<'a>(result: &'a RunResult, app: &str) -> &'a FlowResult {
     result.phases[0].flows.iter().find(|flow| flow.app == app).expect("the scenario has the application")
 }
 
-/// That packets are conserved is checked at the end of each run.
+/// Conservation of packets is checked at the end of each run.
 #[test]
-fn with_every_queue_everything_can_happen() {
+fn all_events_work_with_every_queue() {
     let htb = "htb\", class = [{ name = \"all\", rate = \"5 Mb/s\", ceil = \"30 Mb/s\" }], default = \"all";
     let cbq = "cbq\", class = [{ name = \"all\", rate = \"30 Mb/s\" }], default = \"all";
     let whtb = &htb.replacen("htb", "whtb", 1);
@@ -135,7 +135,7 @@ fn the_same_scenario_gives_the_same_bytes_and_another_seed_others() {
 }
 
 #[test]
-fn everything_that_can_happen_happens() {
+fn all_events_happen() {
     let result = simulate(&lively(""));
     let events: Vec<_> = result.events.iter().map(|event| event.what.as_str()).collect();
     for what in ["insert", "inserted", "rate", "leave", "join", "bypass", "bypassed"] {
@@ -148,7 +148,7 @@ fn everything_that_can_happen_happens() {
         result.losses.iter().any(|loss| loss.place == place && loss.reason == reason && loss.frames > 0)
     };
     assert!(lost("a", "buffer full") && lost("b", "not associated"), "{:?}", result.losses);
-    // 3 MB, less nothing: TCP delivers everything once.
+    // 3 MB exactly: TCP delivers everything once.
     let goodput = flow(&result, "file").goodput_mbps;
     assert!((goodput * 30.0 / 8.0 - 3.0).abs() < 1e-6, "{goodput} Mb/s over 30 s is not 3 MB");
     let medium = result.medium.as_ref().expect("the medium was watched");
@@ -157,9 +157,9 @@ fn everything_that_can_happen_happens() {
     assert_eq!(result.series.flows[0].ip_mbps.len(), 30);
 }
 
-/// Without the box, which reckons with every reported station, and without the rejoining station.
+/// Without the box, which takes every reported station into account, and without the rejoining station.
 #[test]
-fn a_station_more_changes_nothing_for_the_others_unless_it_talks() {
+fn an_additional_silent_station_changes_nothing_for_the_others() {
     let lively = |more: &str| -> String {
         let text = lively(more);
         let (before, events) = text.split_once("[[event]]").expect("it has events");
@@ -173,7 +173,7 @@ fn a_station_more_changes_nothing_for_the_others_unless_it_talks() {
     let mut series = idle.series.clone();
     assert_eq!(series.nodes.pop().map(|node| (node.node, node.attempts)), Some(("c".to_owned(), vec![])));
     assert_eq!(without.series, series);
-    // One that talks delays the pages of another, and leaves them the pages that they were.
+    // An additional station with traffic delays the pages of another one, but does not change which pages are loaded.
     let pages = |result: &RunResult| -> Vec<_> {
         let own = result.pages.iter().filter(|page| page.app == "pages");
         own.map(|page| (page.objects, page.bytes)).collect()
@@ -184,9 +184,9 @@ fn a_station_more_changes_nothing_for_the_others_unless_it_talks() {
     assert_eq!(a[..both], b[..both]);
 }
 
-/// A server that gets nothing but datagrams is looked at now and then; one that may have to answer, at each arrival.
+/// Arrivals at a server that only gets datagrams are processed in batches; at a server that may have to answer, at once.
 #[test]
-fn datagrams_arrive_alike_whether_each_arrival_is_waited_for_or_not() {
+fn batched_arrivals_at_sinks_change_no_result() {
     let text = |interval: &str, more: &str| {
         format!(
             r#"version = 1
@@ -236,7 +236,7 @@ to = "9 s"
     }
 }
 
-/// One station, a server at a known distance, nothing else.
+/// One station and a server at a known distance.
 fn alone(application: &str) -> String {
     format!(
         r#"version = 1
@@ -270,13 +270,13 @@ to = "20 s"
 }
 
 #[test]
-fn an_echo_takes_as_long_as_its_parts() {
+fn an_echo_takes_the_sum_of_its_delays() {
     let result = simulate(&alone("[[ping]]\nname = \"echo\"\nstations = [\"sta\"]\nserver = \"far\"\n"));
     let echo = &result.echoes[0];
     assert_eq!(echo.answers, 99, "one is under way at the end");
-    // 64 bytes of IP. LAN, there and back: 102 bytes at 10 Mb/s and 3 ms. Internet: at 1 and 8 Mb/s, 100 and 150 ms.
+    // 64 bytes of IP. LAN, both ways: 102 bytes at 10 Mb/s and 3 ms. Internet: at 1 and 8 Mb/s, 100 and 150 ms.
     let wires = 2.0 * (0.0816 + 3.0) + (0.512 + 100.0) + (0.064 + 150.0);
-    // Air, there and back: 192 us of preamble and 100 bytes at 11 Mb/s; up to a slot, or DIFS, before each.
+    // Air, both ways: 192 us of preamble and 100 bytes at 11 Mb/s; up to a slot, or DIFS, before each.
     let air = 2.0 * (0.192 + 800.0 / 11e3);
     let waited = echo.p50_ms - wires - air;
     assert!((0.0..=0.14).contains(&waited), "{waited} ms");
@@ -290,14 +290,14 @@ fn datagrams_below_the_capacity_all_arrive() {
         );
         let result = simulate(&alone(&udp));
         let flow = &result.phases[0].flows[0];
-        // 250 datagrams a second of 1000 bytes, of which the last few are under way at the end.
+        // 250 datagrams per second of 1000 bytes, the last few of which are in transit at the end.
         assert!((flow.goodput_mbps - 2.0).abs() < 0.01, "{} Mb/s", flow.goodput_mbps);
         assert!((flow.ip_mbps / flow.goodput_mbps - 1.028).abs() < 2e-3, "{} Mb/s", flow.ip_mbps);
         assert_eq!(result.losses, []);
     }
 }
 
-/// A flood through a short buffer: what sleeping senders are said to have lost is what they would have lost.
+/// A flood through a short buffer: losses counted for sleeping senders are those of senders that do not sleep.
 #[test]
 fn a_flood_is_delivered_or_counted_as_lost() {
     let flood =
@@ -307,11 +307,11 @@ fn a_flood_is_delivered_or_counted_as_lost() {
     let lost: u64 = result.losses.iter().map(|loss| loss.frames).sum();
     let sent = 20 * 5_000;
     let buffered = sent - delivered - lost;
-    // The last one may be due at the very end.
+    // The last datagram may be due at the very end.
     assert!((1_000 - 1..1_000 + 20).contains(&buffered), "{delivered} delivered, {lost} lost, {buffered} missing");
 }
 
-/// A sender that has the buffer for itself sleeps, one that shares it does not: on the air nobody can tell.
+/// A sender that has the buffer for itself sleeps, one that shares it does not: the frames on the air are the same.
 #[test]
 fn sleeping_senders_change_nothing() {
     let flood = |rate: &str, more: &str| {
@@ -346,8 +346,8 @@ fn a_bulk_transfer_fills_the_internet_link() {
     assert!((steady - (1.0 + 52.0 / 3000.0)).abs() < 0.02, "{steady} Mb/s");
 }
 
-/// The file's connection is gone after TIME-WAIT, and the endless transfer that begins then takes its place. The end of
-/// the file's application must leave it alone.
+/// The file's connection is gone after TIME-WAIT, and the endless transfer that begins then reuses its index. The end of
+/// the file's application must not close it.
 #[test]
 fn an_application_cuts_its_own_connections_only() {
     let bulk = |name: &str, more: &str| {

@@ -1,4 +1,4 @@
-//! The simulator as a whole, against an independent simulator, published findings and its own laws.
+//! The simulator as a whole, compared with an independent simulator, published findings and invariants.
 
 mod adwiser;
 mod aggregates;

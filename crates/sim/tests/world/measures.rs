@@ -1,4 +1,4 @@
-//! Measures of whole runs: what must add up adds up, and what theory says of a case is what was counted.
+//! Measures of whole runs: sums are consistent, and counters agree with theory.
 
 use evenair_results::{LossCount, NodeResult, PhaseResult, RunResult, scalar, scalars};
 use evenair_scenario::Scenario;
@@ -104,9 +104,9 @@ fn lost(node: &NodeResult) -> u64 {
     node.lost_frames.iter().map(|lost| lost.packets).sum()
 }
 
-/// What was offered was delivered, was lost, or is still in the queue, which holds its buffer at most.
+/// Offered frames were delivered, lost, or are still in the queue, which is no longer than its buffer.
 #[test]
-fn what_was_offered_is_accounted_for_at_each_place() {
+fn offered_frames_are_accounted_for_at_each_site() {
     let run = run(&cell(3, "20 s", BOTH_WAYS));
     for node in &run.series.nodes {
         let sum = |series: &[u64]| series.iter().sum::<u64>();
@@ -122,14 +122,14 @@ fn what_was_offered_is_accounted_for_at_each_place() {
     let ap = |phase: &PhaseResult| phase.nodes[0].clone();
     assert!(lost(&ap(first)) > 100 && lost(&ap(first)) + lost(&ap(second)) <= whole);
     assert!(ap(first).loss_rate.unwrap() > 0.02 && ap(first).queue_max_packets == 20);
-    // Under the box the queue is in the box, and what is lost is lost there.
+    // With the box the queue and the losses are in the box.
     assert!(ap(second).queue_mean_packets < 0.7 * ap(first).queue_mean_packets);
     let in_box = second.places.iter().find(|place| place.place == "box").unwrap();
     assert!(in_box.offered_packets > 1000 && in_box.loss_rate.unwrap() > 0.0, "{in_box:?}");
     let counters = run.box_counters.as_ref().unwrap();
     let boxed = run.series.places.iter().find(|place| place.place == "box").unwrap();
     assert_eq!(boxed.offered_packets.iter().sum::<u64>(), counters.received);
-    // The medium's time is used for one of three things.
+    // The medium's time has three uses.
     let medium = first.medium.as_ref().unwrap();
     assert!((medium.busy_share + medium.contending_share + medium.idle_share - 1.0).abs() < 1e-9);
     // Every echo that was sent came back or was lost.
@@ -141,15 +141,15 @@ fn what_was_offered_is_accounted_for_at_each_place() {
     }
 }
 
-/// Alone and far from saturation each datagram is sent as it comes: its sojourn is DIFS, DATA and a wait for nothing,
-/// the queue holds what Little's law says, and the one-way delay is longer by the wire.
+/// Alone and far from saturation each datagram is sent on arrival: its sojourn is DIFS and DATA without further waiting,
+/// the queue length follows Little's law, and the one-way delay adds the wire.
 #[test]
 fn a_lightly_loaded_station_by_hand() {
     let run = run(&cell(1, "20 s", &datagrams("1 Mb/s")));
     let all = phase(&run, "all");
     let station = &all.nodes[1];
     let sojourn = station.sojourn.as_ref().unwrap();
-    // 192 us of preamble and header, (1000 + 36) * 8 / 11 us, DIFS and up to 31 slots of back-off left from before.
+    // 192 us of preamble and header, (1000 + 36) * 8 / 11 us, DIFS and up to 31 slots of remaining back-off.
     let frame_ms = 0.192 + 1036.0 * 8.0 / 11e3;
     assert!(sojourn.min_ms > frame_ms && sojourn.max_ms < frame_ms + 0.05 + 31.0 * 0.02 + 0.01, "{sojourn:?}");
     let per_ms = station.delivered_frames as f64 / 20e3;
@@ -165,8 +165,8 @@ fn a_lightly_loaded_station_by_hand() {
     assert_eq!(all.evenness_stations.unwrap().min_over_max, Some(1.0));
 }
 
-/// A saturated station's queue is always full, and a frame waits for all those before it, also though its sender
-/// sleeps while the buffer has something.
+/// A saturated station's queue is always full, and a frame waits for all earlier ones, even though its sender sleeps while
+/// the buffer is occupied.
 #[test]
 fn a_saturated_station_by_hand() {
     let run = run(&cell(2, "62 s", &(datagrams("8 Mb/s") + "[measure]\nwarm_up = \"2 s\"\n")));
@@ -178,20 +178,20 @@ fn a_saturated_station_by_hand() {
         let each_ms = 60e3 / station.delivered_frames as f64;
         let sojourn = station.sojourn.as_ref().unwrap();
         assert!((sojourn.mean_ms / each_ms / station.queue_mean_packets - 1.0).abs() < 0.02, "{sojourn:?} {each_ms}");
-        // 8 Mb/s of 972 bytes come, 60 s long.
+        // 8 Mb/s in packets of 972 bytes for 60 s.
         let offered = 8e6 / 8.0 / 972.0 * 60.0;
         assert!((station.offered_frames as f64 / offered - 1.0).abs() < 0.002, "{offered}: {station:?}");
     }
     assert!((all.medium.as_ref().unwrap().active_stations - 2.0).abs() < 0.01);
     let backlog = all.backlog.as_ref().unwrap();
     assert!(backlog.mean > 1.99 && backlog.max == 2, "{backlog:?}");
-    // Each sends in a slot with probability of nearly 2/(31 + 2), and collides where the other does too (Bianchi).
+    // Each sends in a slot with a probability of nearly 2/(31 + 2), and collides if the other one does, too (Bianchi).
     let rate = scalar(&run, "phase.all.collision_rate").unwrap();
     assert!((0.054..0.064).contains(&rate), "{rate}");
     assert_eq!(all.medium.as_ref().unwrap().access.collisions, 2 * all.medium.as_ref().unwrap().collisions);
 }
 
-/// TCP keeps two to three nodes backlogged, whatever their number (Choi, Park, Kim).
+/// TCP keeps two to three nodes backlogged, for any number of stations (Choi, Park, Kim).
 #[test]
 fn tcp_keeps_few_nodes_backlogged() {
     let downloads = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
@@ -204,14 +204,14 @@ fn tcp_keeps_few_nodes_backlogged() {
     assert!(state(1).drift > 0.0 && state(4).drift < 0.0, "{backlog:?}");
 }
 
-/// With an automatic warm-up the start of a TCP transfer, which takes a while to fill its window, is left out.
+/// With an automatic warm-up the start of a TCP transfer, which takes a while to fill its window, is omitted.
 #[test]
-fn the_beginning_of_a_transfer_is_left_out() {
+fn an_automatic_warm_up_omits_the_start_of_a_transfer() {
     let slow = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
                 start = \"12 s\"\n[measure]\nwarm_up = \"auto\"\n";
     let run = run(&cell(1, "60 s", slow));
     let all = phase(&run, "all");
-    // The transient is told in batches of five seconds, and what follows the slow start may vary as much.
+    // The transient is detected in batches of five seconds; the phase after slow start may vary as much.
     let left_out = all.from_s;
     assert!(all.transient_s == Some(left_out) && (left_out == 15.0 || left_out == 20.0), "{left_out}");
     assert!(all.total_goodput_mbps > 4.5 && all.nodes[0].sojourn.as_ref().unwrap().count > 10_000);
@@ -224,9 +224,9 @@ fn measured(run: &RunResult, name: &str) -> f64 {
     scalar(run, name).unwrap_or_else(|| panic!("{name} is not measured"))
 }
 
-/// The same with EDCA: what a sleeping sender makes late was in the queue of its category too.
+/// The same with EDCA: datagrams that a sleeping sender makes late count as queued in their category, too.
 #[test]
-fn a_saturated_category_holds_what_its_station_holds() {
+fn a_saturated_category_has_the_queue_of_its_station() {
     let run = run(&cell(1, "20 s", &datagrams("20 Mb/s")).replace("[lan]", "edca = true\n[lan]"));
     let station = &phase(&run, "all").nodes[1];
     let best_effort = station.categories.iter().find(|category| category.category == "be").unwrap();
@@ -235,7 +235,7 @@ fn a_saturated_category_holds_what_its_station_holds() {
     assert!((best_effort.queue_mean_packets - station.queue_mean_packets).abs() < 1e-9, "{station:?}");
 }
 
-/// What is counted of a node's access categories adds up to what is counted of the node; and voice waits for nobody.
+/// The counters of a node's access categories add up to those of the node, and voice does not queue.
 #[test]
 fn access_categories_add_up_to_their_node() {
     let traffic = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
@@ -260,7 +260,7 @@ fn access_categories_add_up_to_their_node() {
         assert!(at_access_point("vo.sojourn_p90_ms") < 0.2 * at_access_point("be.sojourn_p90_ms"));
         assert!(at_access_point("be.loss_rate") > 0.0 && at_access_point("be.queue_max_packets") == 20.0);
         let voice = measured(&run, &format!("phase.{}.station.sta1.category.vo.delivered_frames", phase.name));
-        // 50 a second.
+        // 50 packets per second.
         assert!((voice / (phase.to_s - phase.from_s) - 50.0).abs() < 0.5, "{voice}");
         assert!(measured(&run, &format!("phase.{}.call.call-down.mos", phase.name)) > 4.0);
         assert_eq!(measured(&run, &format!("phase.{}.calls.count", phase.name)), 2.0);
@@ -272,7 +272,7 @@ fn access_categories_add_up_to_their_node() {
     }
 }
 
-/// The rates that are used are reported only where senders choose them, and then add up.
+/// Used rates are reported only if senders choose them, and then add up.
 #[test]
 fn rates_used_add_up() {
     let text =
@@ -289,7 +289,7 @@ fn rates_used_add_up() {
     }
 }
 
-/// Response times by size: each transfer is in one class, and larger ones take longer.
+/// Response times by size: each transfer is in one size class, and larger ones take longer.
 #[test]
 fn transfers_are_counted_by_size() {
     let flows = "[[flows]]\nname = \"files\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
@@ -308,7 +308,7 @@ fn transfers_are_counted_by_size() {
 }
 
 #[test]
-fn measured_airtime_is_that_of_both_directions_and_what_the_box_charges_comes_near_it() {
+fn measured_airtime_has_both_directions_and_charged_airtime_is_near_it() {
     let result = run(&cell(2, "40 s", BOTH_WAYS));
     let medium = result.medium.as_ref().expect("there is a medium");
     let measured = medium.measured_airtime.as_ref().expect("it is measured");
@@ -321,7 +321,7 @@ fn measured_airtime_is_that_of_both_directions_and_what_the_box_charges_comes_ne
         assert!(station.down_share > 0.1 && station.up_share > 0.1 && station.collisions_share > 0.0, "{station:?}");
         let charged = medium.charged_airtime.iter().find(|charged| charged.station == station.station);
         let charged = charged.expect("the box knows the station");
-        // It charges the mean back-off, too, and none of the run before it is inserted.
+        // The box charges the mean back-off as well, and nothing before its insertion.
         assert!(charged.down_share > 0.05 && charged.up_share > 0.05, "{charged:?} of {station:?}");
     }
     assert_eq!(scalar(&result, "run.medium.measured_airtime.jain"), measured.jain);
@@ -330,7 +330,7 @@ fn measured_airtime_is_that_of_both_directions_and_what_the_box_charges_comes_ne
 /// Two uploads of one station beside a download of another: without a box the uploads have most of the medium, with it each
 /// station has half.
 #[test]
-fn measured_airtime_of_each_phase_adds_up_and_tells_before_from_after() {
+fn measured_airtime_of_each_phase_adds_up_and_shows_the_box() {
     let result = run(&cell(2, "40 s", UNEVEN));
     let [before, after] = ["first", "second"].map(|name| phase(&result, name));
     for phase in [before, after] {
@@ -343,7 +343,7 @@ fn measured_airtime_of_each_phase_adds_up_and_tells_before_from_after() {
     let jain = |phase: &PhaseResult| phase.measured_airtime.as_ref().and_then(|measured| measured.jain).unwrap();
     assert!(jain(before) < 0.97 && jain(after) > 0.999, "{} {}", jain(before), jain(after));
     assert!(!before.charged_airtime.is_empty(), "the guard's reference comes from copies of what the bridge carries");
-    // The box charges back-off, too: of these stations, which are equal, half of it each.
+    // The box charges back-off, too: half of it to each of these equal stations.
     let measured = after.measured_airtime.as_ref().unwrap();
     for (station, charged) in measured.stations.iter().zip(&after.charged_airtime) {
         let expected = station.down_share + station.up_share + measured.back_off_share / 2.0;
@@ -353,8 +353,8 @@ fn measured_airtime_of_each_phase_adds_up_and_tells_before_from_after() {
     assert_eq!(after.charged_airtime.len(), 2);
 }
 
-/// A station is backlogged by what is queued for it at the access point or in the box, or by what it has to send itself; one with
-/// a call is not, and an index over the others is not lowered by it.
+/// A station is backlogged if packets for it are queued at the access point or in the box, or its own packets in its MAC; one
+/// with only a call is not, and does not lower an index over the others.
 #[test]
 fn jain_of_backlogged_stations_leaves_out_those_with_little_to_send() {
     let traffic = "[[bulk]]\nname = \"down\"\nstations = [\"sta1\"]\nserver = \"server\"\ndirection = \"down\"\n\
@@ -367,7 +367,7 @@ fn jain_of_backlogged_stations_leaves_out_those_with_little_to_send() {
     let stations = |name: &str| phase(&run, name).backlogged_stations.clone().expect("the simulator counts them");
     assert_eq!(stations("inserted"), ["sta1", "sta2"]);
     assert_eq!(measured(&run, "phase.inserted.backlogged_stations"), 2.0);
-    // The access point's one queue keeps each packet of the call for longer than until the next.
+    // With one queue at the access point, each packet of the call waits there for longer than until the next one.
     assert_eq!(stations("bypassed"), ["sta1", "sta2", "sta3"]);
     let airtime = |end: &str| measured(&run, &format!("phase.inserted.measured_airtime.{end}"));
     assert!(airtime("jain") < 0.8, "{}", airtime("jain"));
@@ -378,7 +378,7 @@ fn jain_of_backlogged_stations_leaves_out_those_with_little_to_send() {
     }
 }
 
-/// Where no station is backlogged there is no index.
+/// Without a backlogged station there is no index.
 #[test]
 fn a_call_backlogs_no_station() {
     let run = run(&cell(1, "10 s", "[[voip]]\nname = \"call\"\nstations = [\"sta\"]\nserver = \"server\"\n"));
@@ -388,7 +388,7 @@ fn a_call_backlogs_no_station() {
     assert!(evenair_results::summary(&run).contains("\n  backlogged stations"), "{}", evenair_results::summary(&run));
 }
 
-/// What the summary and comparisons have of applications is what their flows have.
+/// Measures of applications in the summary and in comparisons are those of their flows.
 #[test]
 fn applications_have_the_delays_of_their_flows() {
     let run = run(&cell(

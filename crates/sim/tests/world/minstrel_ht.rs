@@ -1,10 +1,10 @@
-//! Rate control among modes: what it carries, beside what each mode carries that it could choose.
+//! Rate control among modes: its goodput compared with that of each available mode.
 
 use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
 use evenair_wifi::{Format, GuardInterval, PhyMode, Width};
 
-/// Datagrams, more than the medium carries, one way between a server and stations that are all received so well.
+/// One-way datagrams, more than the medium carries, between a server and stations with the same signal.
 #[derive(Clone, Copy)]
 struct Case {
     mcs: u8,
@@ -14,7 +14,7 @@ struct Case {
     snr_db: u32,
 }
 
-/// To one station, with all modes of two streams.
+/// Datagrams to one station, with all modes of two streams.
 const DOWN: Case = Case { mcs: 9, streams: 2, stations: 1, direction: "down", snr_db: 40 };
 
 fn run(control: &str, case: Case) -> RunResult {
@@ -68,9 +68,9 @@ fn modes() -> impl Iterator<Item = PhyMode> {
     PhyMode::all(Format::Vht).filter(fits)
 }
 
-/// The oracle: each mode that could be chosen, alone.
+/// The reference: each available mode alone.
 #[test]
-fn it_carries_nearly_what_the_best_mode_would() {
+fn it_carries_nearly_as_much_as_the_best_mode() {
     for snr_db in [6, 11, 16, 21, 26, 40] {
         let case = Case { snr_db, ..DOWN };
         let alone = |mode: PhyMode| total(&run("fixed", Case { mcs: mode.mcs(), streams: mode.streams(), ..case }));
@@ -79,12 +79,12 @@ fn it_carries_nearly_what_the_best_mode_would() {
         println!("{snr_db} dB: {ours:.1} Mb/s, {:?} {:.1}", best.1, best.0);
         assert!(ours > 0.87 * best.0 && ours < 1.02 * best.0, "{snr_db} dB: {ours} Mb/s, {:?} {}", best.1, best.0);
     }
-    // Other modes of nearly the same throughput may stand in for the best one, but not where all is received.
+    // Other modes of nearly the same throughput may replace the best one, but not if all frames are received.
     let used = scalar(&run("minstrel-ht", DOWN), "phase.steady.ap.rate_used.360.share");
     assert!(used.is_some_and(|used| used > 0.95), "{used:?}");
 }
 
-/// A missing BlockAck spoils all of a mode's MPDUs, whatever the signal, and so all modes seem to deliver less: they are compared.
+/// A missing BlockAck loses all MPDUs of an attempt at any signal, so that all modes seem to deliver less: only their ratios matter.
 #[test]
 fn collisions_do_not_make_it_slow() {
     let [fixed, chosen] =
@@ -93,13 +93,13 @@ fn collisions_do_not_make_it_slow() {
 }
 
 #[test]
-fn a_station_at_its_only_mode_has_it() {
+fn a_station_with_one_mode_uses_it() {
     let [fixed, chosen] =
         ["fixed", "minstrel-ht"].map(|control| total(&run(control, Case { mcs: 0, streams: 1, ..DOWN })));
     assert!((chosen / fixed - 1.0).abs() < 0.01, "{chosen} of {fixed} Mb/s");
 }
 
-/// What sends single frames, another network or a station of 802.11a, keeps its rate, and takes the time that it took.
+/// Senders of single frames, another network or a station of 802.11a, keep their rate and airtime.
 #[test]
 fn senders_without_modes_keep_their_rates() {
     let run = |control: &str| {

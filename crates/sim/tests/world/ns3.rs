@@ -1,8 +1,8 @@
 //! Side by side with ns-3 3.44, an independent simulator: the same set-ups, and its means.
 //!
-//! Settings that are ns-3's and not the standard's: after a collision bystanders wait DIFS (its preamble detection),
-//! data frames are not given up, TCP is `Config::ns3`. Its runs began at random instants of the first second and were
-//! measured after a warm-up; so are these. Bounds: 2 % for datagrams, 5 % for TCP.
+//! Settings that are ns-3's and not the standard's: after a collision other nodes wait DIFS (its preamble detection), data
+//! frames are never dropped, TCP is `Config::ns3`. Its runs began at random instants of the first second and were measured
+//! after a warm-up; so are these. Bounds: 2 % for datagrams, 5 % for TCP.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use evenair_sim::tcp::Config;
 use evenair_sim::{SimOptions, run_with};
 use evenair_units::Bytes;
 
-/// One run's phase "all", from 10 s to the end.
+/// Phase "all" of one run, from 10 s to the end.
 fn phase(text: &str, seed: u32, tcp: &Config) -> PhaseResult {
     let scenario = Scenario::parse_with(text, "ns3.toml", &[("seed", &seed.to_string())]).expect("a sound scenario");
     let options = SimOptions { tcp: Some(tcp.clone()), ..SimOptions::default() };
@@ -20,7 +20,7 @@ fn phase(text: &str, seed: u32, tcp: &Config) -> PhaseResult {
     result.phases.into_iter().next().expect("there is a phase")
 }
 
-/// The mean over seeds of what `what` makes of a run's phase.
+/// Mean over seeds of a measure of a run's phase.
 fn mean(text: &str, seeds: u32, tcp: &Config, what: impl Fn(&PhaseResult) -> f64) -> f64 {
     (1..=seeds).map(|seed| what(&phase(text, seed, tcp))).sum::<f64>() / f64::from(seeds)
 }
@@ -75,7 +75,7 @@ fn saturated_datagrams() {
         let udp = "[[udp]]\nname = \"up\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"up\"\n\
                    rate = \"8 Mb/s\"\npayload = \"964 bytes\"\n";
         let text = dot11b(seconds, 200, 1, &(stations("sta", n, 11) + udp)).replace("limit = 100", "limit = 7");
-        // ns-3's figure counts bodies of 1000 bytes: IP packets of 992 with LLC and SNAP.
+        // ns-3's figure counts bodies of 1000 bytes: IP packets of 992 bytes with LLC and SNAP.
         let got = mean(&text, 3, &Config::ns3(), |phase| phase.total_ip_mbps * 1000.0 / 992.0);
         close(&format!("A, n = {n}"), got, throughput, 2.0);
     }
@@ -95,9 +95,9 @@ fn tcp_downloads() {
     }
 }
 
-/// 65 535 bytes are 44 segments, and ns-3 fills the rest with a small one, which our sender keeps back (RFC 9293,
+/// 65 535 bytes are 44 segments, and ns-3 fills the rest with a small one, which our sender does not send (RFC 9293,
 /// 3.8.6.2.1, silly windows). At N = 2 the uploads' ACKs leave the downloads a few places at the access point, and each
-/// packet more in a window takes one: ns-3's downloads lie between ours for windows of 44 and of 45 segments.
+/// further packet of a window takes one: ns-3's downloads lie between ours for windows of 44 and of 45 segments.
 #[test]
 fn uploads_beside_downloads() {
     let window = |bytes| Config::ns3().with_window(Bytes(bytes)).without_delayed_ack();
@@ -117,7 +117,7 @@ fn uploads_beside_downloads() {
             println!("C, N = 2, down: {:.4} and {:.4}, ns-3 {down}", got.1, less.1);
             assert!((less.1..got.1).contains(&down), "{} to {}, ns-3 has {down}", less.1, got.1);
         } else {
-            // Equal at N = 1, as good as nothing at N = 5.
+            // Equal at N = 1, next to nothing at N = 5.
             assert!((got.1 - down).abs() < 0.05, "N = {n}: {}, ns-3 has {down}", got.1);
         }
     }
@@ -150,8 +150,8 @@ fn mixed_rates() {
     close("D, n = 3, all at 54", got, 25.03, 5.0);
 }
 
-/// 802.11g with EDCA at 54 Mb/s: one TCP download beside calls of G.711 both ways in AC_VO, best effort without TXOPs.
-/// Every call's station is its own. Bounds are those of TCP totals.
+/// 802.11g with EDCA at 54 Mb/s: one TCP download beside bidirectional G.711 calls in AC_VO, best effort without TXOPs.
+/// Every call has its own station. Bounds are those of TCP totals.
 #[test]
 fn calls_beside_a_download() {
     for (calls, goodput) in [(0, 24.36), (10, 20.35)] {

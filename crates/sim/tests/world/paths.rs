@@ -1,4 +1,4 @@
-//! The wired path between the box and the access points: what it delays, and what it does not do.
+//! The wired path between the box and the access points: its delays, and their limits.
 
 use evenair_results::{FlowResult, RunResult};
 use evenair_scenario::Scenario;
@@ -30,7 +30,7 @@ fn simulate(text: &str) -> RunResult {
     run(&Scenario::parse(text, "path.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
 }
 
-/// Median round trip through the box, in ms, and how many echoes came back.
+/// Median round trip through the box in ms, and the number of echoes that came back.
 fn round_trip(path: &str) -> (f64, u64) {
     let result = simulate(&site(&format!("{ECHO}{path}")));
     (result.echoes[0].p50_ms, result.echoes[0].answers)
@@ -54,8 +54,8 @@ fn a_round_trip_grows_by_the_delay_of_each_direction() {
     grows(&both("5 ms"), 10.0);
     grows("[ap_path.up]\ndelay = \"5 ms\"\n", 5.0);
     grows("[ap_path.down]\ndelay = \"20 ms\"\n", 20.0);
-    // Echoes are farther apart than the jitter, so that none pushes another one. The median of 200 of them is within 0.21 ms
-    // of the middle in two cases of three.
+    // Echoes are farther apart than the jitter, so that none delays another one. The median of 200 of them is within 0.21 ms
+    // of the centre in two cases of three.
     let (with, _) = round_trip("[ap_path.up]\ndelay = \"2 ms\"\njitter = \"6 ms\"\n");
     assert!((with - without - 5.0).abs() < 0.85, "{without} ms, then {with} ms");
 }
@@ -64,7 +64,7 @@ fn a_round_trip_grows_by_the_delay_of_each_direction() {
 fn batches_wait_for_the_next_multiple() {
     let result = simulate(&site(&format!("{ECHO}[ap_path.up]\nbatch = \"10 ms\"\n")));
     let echo = &result.echoes[0];
-    // Requests leave at multiples of 100 ms and so come just after a batch.
+    // Requests leave at multiples of 100 ms and so arrive just after a batch.
     assert!((9.9..=10.6).contains(&echo.p50_ms), "{} ms", echo.p50_ms);
 }
 
@@ -81,8 +81,8 @@ fn goodput(result: &RunResult, app: &str) -> f64 {
     result.phases[0].flows.iter().find(is).expect("the scenario has the application").goodput_mbps
 }
 
-/// A path has no rate: datagrams all arrive (probes would measure its lag with pauses), and the same run gives the same result. That none goes missing is checked at
-/// the end of each run.
+/// A path has no rate: all datagrams arrive (probes would measure its lag with pauses), and a repeated run gives the same result.
+/// Conservation of packets is checked at the end of each run.
 #[test]
 fn a_path_neither_limits_nor_loses_and_is_the_same_every_time() {
     let udp = |name: &str, direction: &str| {
@@ -99,7 +99,7 @@ fn a_path_neither_limits_nor_loses_and_is_the_same_every_time() {
     assert_eq!(result.losses, []);
     for app in ["up", "down"] {
         let goodput = goodput(&result, app);
-        // Those of the last 45 ms are under way at the end.
+        // Packets of the last 45 ms are in transit at the end.
         assert!((goodput / 8.0 - 1.0).abs() < 0.005, "{app}: {goodput} Mb/s");
     }
     assert_eq!(format!("{result:?}"), format!("{:?}", simulate(&text)));
@@ -107,9 +107,9 @@ fn a_path_neither_limits_nor_loses_and_is_the_same_every_time() {
     assert_ne!(format!("{result:?}"), format!("{:?}", simulate(&reseeded)));
 }
 
-/// Each access point has its own path; what is under way to one that its station has left is lost there, as on a real wire.
+/// Each access point has its own path; packets in transit to one that their station has left are lost there, as on a real wire.
 #[test]
-fn each_access_point_has_a_path_of_its_own_and_a_station_may_leave_it() {
+fn each_access_point_has_its_own_path_and_a_station_may_leave_it() {
     let two = |path: &str, more: &str| {
         format!(
             r#"version = 1
@@ -151,7 +151,7 @@ server = "server"
         let result = simulate(&two(&format!("[access_point.path.down]\ndelay = \"{delay}\""), downloads));
         result.losses.iter().map(|loss| loss.frames).sum()
     };
-    // 1000 datagrams a second, of which those of 200 ms are on the path; of the others some at the old access point.
+    // Of 1000 datagrams per second, those of 200 ms are on the path; of the others some are at the old access point.
     let (without, with) = (lost("0 ms"), lost("200 ms"));
     assert!((190..=210).contains(&(with - without)), "{without}, then {with}");
 }

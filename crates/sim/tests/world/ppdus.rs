@@ -1,11 +1,11 @@
-//! PPDUs and MPDUs by station and direction, against closed forms, and against what is counted of all.
+//! PPDUs and MPDUs by station and direction, compared with closed forms and with the totals.
 
 use evenair_results::{NodeResult, PhaseResult, PpduResult, RunResult, scalar};
 use evenair_scenario::Scenario;
 use evenair_workload::Direction;
 
-/// Stations of 802.11n at MCS 7 in 20 MHz (65 Mb/s) with datagrams of 1,500 bytes, more than the medium carries. `more` is further keys
-/// of `[radio.aggregation]`, and `loss` the part of MPDUs to each station that noise spoils.
+/// Stations of 802.11n at MCS 7 in 20 MHz (65 Mb/s) with datagrams of 1,500 bytes, more than the medium carries. `more` are further
+/// keys of `[radio.aggregation]`, and `loss` is the part of the MPDUs to each station that noise corrupts.
 fn run(stations: u32, directions: &[&str], more: &str, loss: u32) -> RunResult {
     let flood = |direction: &&str| {
         format!(
@@ -72,7 +72,7 @@ fn a_saturated_sender_fills_its_ppdus() {
         ("bytes = \"20000 bytes\"", (20_000 + 2) / 1_544, "8_to_15"),
         ("window = 5", 5, "4_to_7"),
         ("bytes = \"0 bytes\"", 1, "1"),
-        // A TXOP of 2,528 us, less SIFS and BlockAck of 48 us: 611 symbols.
+        // A TXOP of 2,528 us, minus SIFS and BlockAck of 48 us: 611 symbols.
         ("[radio.ac.be]\ntxop = \"2528 us\"", (19_854 + 2) / 1_544, "8_to_15"),
     ] {
         let run = run(1, &["down"], more, 0);
@@ -91,8 +91,8 @@ fn a_saturated_sender_fills_its_ppdus() {
     }
 }
 
-/// Each transmission of an MPDU fails with probability p, by itself. With no limit there are p/(1 - p) retries for each that is
-/// delivered; with two transmissions at most, p * p of all are given up, and p for each that is decided are retries.
+/// Each transmission of an MPDU fails independently with probability p. Without a limit there are p/(1 - p) retries per
+/// delivered MPDU; with at most two transmissions, p * p of all are dropped, and p is the ratio of retries to completed MPDUs.
 #[test]
 fn retries_and_losses_are_those_of_independent_errors() {
     let p = 0.2f64;
@@ -100,7 +100,7 @@ fn retries_and_losses_are_those_of_independent_errors() {
     let unlimited = steady("attempts = 255");
     let counted = way(station(&unlimited), Direction::Down);
     let retries = counted.retries_per_mpdu().unwrap();
-    // Of a geometric number the variance is p/(1 - p)^2: four standard deviations of the mean.
+    // The variance of a geometric number is p/(1 - p)^2: four standard deviations of the mean.
     let within = 4.0 * (p / (1.0 - p).powi(2) / counted.delivered_mpdus as f64).sqrt();
     assert!(counted.delivered_mpdus > 5_000 && within < 0.04, "{counted:?}");
     assert!((retries - p / (1.0 - p)).abs() < within, "{retries} of {counted:?}");
@@ -113,7 +113,7 @@ fn retries_and_losses_are_those_of_independent_errors() {
     assert!((lost - p * p).abs() < 4.0 * (p * p * (1.0 - p * p) / decided).sqrt(), "{lost} of {counted:?}");
     let retries = counted.repeated_mpdus as f64 / decided;
     assert!((retries - p).abs() < 4.0 * (p * (1.0 - p) / decided).sqrt(), "{retries} of {counted:?}");
-    // A BlockAckReq follows every access in which an MPDU was given up; without them the receiver's timeout helps.
+    // A BlockAckReq follows every access in which an MPDU was dropped; without them the receiver's timeout applies.
     assert!(counted.block_ack_requests > 100 && counted.reorder_timeouts == 0, "{counted:?}");
     assert_eq!(access_point(&twice).access.retry_drops, counted.lost_mpdus);
     let silent = steady("attempts = 2\nrequest_after_drop = false\nreorder_timeout = \"5 ms\"");
@@ -121,7 +121,7 @@ fn retries_and_losses_are_those_of_independent_errors() {
     assert!(counted.block_ack_requests == 0 && counted.reorder_timeouts > 10, "{counted:?}");
 }
 
-/// What is counted by station adds up to what is counted of each sender, with collisions and errors.
+/// Counters of stations add up to those of the senders, with collisions and errors.
 #[test]
 fn stations_add_up_to_their_senders() {
     let run = run(3, &["down", "up"], "attempts = 3", 5);
@@ -129,7 +129,7 @@ fn stations_add_up_to_their_senders() {
         let sum = |series: &[u64]| series.iter().sum::<u64>();
         let lost: u64 = node.lost_frames.iter().map(|loss| sum(&loss.frames)).sum();
         let left = sum(&node.offered_frames) - sum(&node.delivered_frames) - lost;
-        // Its buffer, and what receivers hold for the sake of missing frames.
+        // The buffer, and frames that receivers hold for reordering.
         assert!(left <= 400 + 3 * 64, "{left} frames are left at {}", node.node);
     }
     for phase in &run.phases {

@@ -1,11 +1,11 @@
-//! Traffic that does not show how far the access point's queue has come: QUIC, and uploads of TCP without timestamps. The box
-//! probes the stations, and keeps the queue as short as with traffic that does.
+//! Traffic that does not show the progress of the access point's queue: QUIC, and TCP uploads without timestamps. The box
+//! probes the stations, and keeps the queue as short as with other traffic.
 
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// Four stations at 54 Mb/s, and one access point with a queue for all.
+/// Four stations at 54 Mb/s, and an access point with one queue for all.
 fn site(traffic: &str, rest: &str) -> String {
     format!(
         r#"version = 1
@@ -54,8 +54,8 @@ fn figures(result: &RunResult) -> (f64, f64) {
     (goodput, ap.sojourn.as_ref().expect("it sends").p95_ms)
 }
 
-/// The box carries so much of what it carries of TCP with timestamps, whose acknowledgments and echoes need no probes, and with
-/// packets in the access point for no longer. The canary: without probes they are there for much longer.
+/// Checks that the box carries nearly as much as of TCP with timestamps, whose acknowledgments and echoes need no probes, with
+/// packets in the access point for no longer. Canary: without probes they stay there for much longer.
 fn is_short_and_busy(name: &str, direction: &str, tool: &str, rest: &str, p95_ms: f64) {
     let direction = format!("direction = \"{direction}\"\n");
     for seed in 1..=3 {
@@ -80,19 +80,19 @@ fn uploads_without_timestamps() {
     is_short_and_busy("no timestamps", "up", "", "[tcp]\ntimestamps = false\n", 7.5);
 }
 
-/// What an acknowledgment lets a station send is known in the mean only, so that the queue is not quite as short.
+/// The number of packets that an acknowledgment allows a station to send is known on average only, so that the queue is a little longer.
 #[test]
 fn uploads_over_quic() {
     is_short_and_busy("up", "up", QUIC, "", 18.0);
 }
 
 #[test]
-fn a_path_that_takes_long_is_no_queue() {
+fn a_long_path_is_not_taken_for_a_queue() {
     let path = "[ap_path.up]\ndelay = \"10 ms\"\n[ap_path.down]\ndelay = \"10 ms\"\n";
     is_short_and_busy("20 ms away", "down", QUIC, path, 7.5);
 }
 
-/// A lone packet hardly waits there, so that probes tell little. They do no harm.
+/// A lone packet hardly waits there, so that probes show little. They do no harm.
 #[test]
 fn an_access_point_with_a_queue_for_each_flow() {
     let text = site(&format!("direction = \"down\"\n{QUIC}"), "")

@@ -1,9 +1,9 @@
-//! Queues in front of the medium: what each is there for, and that having one changes nothing else.
+//! Queues in front of the medium: the purpose of each, and that adding one changes nothing else.
 
 use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
 
-/// Two stations of 802.11g and an access point with room for 50 packets, with lines of the radio and more.
+/// Two stations of 802.11g and an access point with a buffer of 50 packets, with further keys of the radio and tables.
 fn simulate(radio: &str, rest: &str) -> RunResult {
     simulate_with(&format!("ap_buffer = \"50 packets\"\n{radio}"), rest)
 }
@@ -51,7 +51,7 @@ stations = ["sta1"]
 server = "server"
 "#;
 
-/// One floods at three times the rate of the other; together they are more than the medium carries.
+/// One station floods at three times the rate of the other; together they exceed the medium's capacity.
 const FLOODS: &str = r#"[[udp]]
 name = "fast"
 stations = ["sta1"]
@@ -107,7 +107,7 @@ fn codel_keeps_the_queue_short_and_the_medium_busy() {
     assert!(losses.iter().any(|loss| loss.place == "ap" && loss.reason == "queue delay"), "{losses:?}");
     assert!(codel_rtt < 0.75 * tail_rtt, "{codel_rtt} ms beside {tail_rtt} ms");
     assert!(codel > 0.95 * tail, "{codel} Mb/s beside {tail} Mb/s");
-    // A queue of its own is next to none.
+    // A flow's own queue is nearly empty.
     let (_, flow_rtt, _) = of(&ap_queue("discipline = \"fq-codel\""));
     assert!(flow_rtt < codel_rtt, "{flow_rtt} ms beside {codel_rtt} ms");
 }
@@ -130,7 +130,7 @@ fn short_transfers_do_not_wait_behind_long_ones_with_las_ack() {
 
 #[test]
 fn a_station_has_its_queue_too() {
-    // Echoes beside an upload of the same station: behind it with drop-tail, before it with a fair queue.
+    // Echoes beside an upload of the same station: behind it with drop-tail, with priority in a fair queue.
     let rest = r#"[[bulk]]
 name = "up"
 stations = ["sta1"]
@@ -149,14 +149,14 @@ server = "server"
     assert!(fair < 0.3 * tail, "{fair} ms beside {tail} ms");
 }
 
-/// A tree of 12 Mb/s with these two leaves, and bursts that make up for turns that come late.
+/// A tree of 12 Mb/s with these two leaves, and bursts that compensate late turns.
 fn tree(one: &str, other: &str) -> String {
     let leaf = |words: &str| format!("{{ parent = \"all\", burst = \"12 kB\", cburst = \"12 kB\", {words} }}");
     let all = "{ name = \"all\", rate = \"12 Mb/s\", burst = \"12 kB\", cburst = \"12 kB\" }";
     ap_queue(&format!("discipline = \"htb\", class = [{all}, {}, {}]", leaf(one), leaf(other)))
 }
 
-/// What the floods get, each with 2 Mb/s of its own; one belongs to the first leaf by `rule`.
+/// Rates of the floods, each with a leaf rate of 2 Mb/s; `rule` assigns one of them to the first leaf.
 fn shares(rule: &str, one: &str, other: &str) -> [f64; 2] {
     let one = format!("name = \"one\", rate = \"2 Mb/s\", {rule}, {one}");
     let other = format!("name = \"other\", rate = \"2 Mb/s\", {other}");
@@ -182,7 +182,7 @@ fn a_tree_shares_by_rates_and_lends_what_is_left() {
 }
 
 #[test]
-fn a_tree_tells_uploads_from_downloads() {
+fn a_tree_distinguishes_uploads_from_downloads() {
     let rest = r#"[[bulk]]
 name = "down"
 stations = ["sta1"]
@@ -199,12 +199,12 @@ direction = "up"
         let other = "name = \"data\", rate = \"2 Mb/s\", ceil = \"12 Mb/s\"";
         goodput(&simulate(&tree(&one, other), rest), "up")
     };
-    // A window's growth is all that ACKs that are lost hold up: each says what those before it said.
+    // Lost ACKs only delay the growth of the window: each ACK covers the previous ones.
     let (held, free) = (up("50 kb/s"), up("12 Mb/s"));
     assert!(free > 1.3 * held, "{held} and {free} Mb/s");
 }
 
-/// Two downloads under a tree of two equal classes in the box, the second station with so much signal over noise.
+/// Two downloads under a tree of two equal classes in the box, the second station with this SNR.
 fn in_the_box(discipline: &str, snr: &str) -> [f64; 2] {
     let text = format!(
         r#"version = 1
@@ -272,7 +272,7 @@ to = "30 s"
     [goodput(&result, "to-near"), goodput(&result, "to-far")]
 }
 
-/// Its table is a part of scenarios/whtb/calibration.toml's.
+/// The table is a part of that in scenarios/whtb/calibration.toml.
 const WHTB: &str = r#"discipline = "whtb"
 estimator = "signal"
 channel = [
@@ -285,7 +285,7 @@ channel = [
 ]"#;
 
 #[test]
-fn a_box_with_reported_signals_spares_the_near_station_the_far_ones_retries() {
+fn a_box_with_reported_signals_charges_retries_to_the_far_station() {
     let htb = "discipline = \"htb\"";
     let [near, far] = in_the_box(WHTB, "30 dB");
     assert!((0.75..1.35).contains(&(near / far)), "both are near: {near} {far}");
@@ -296,7 +296,7 @@ fn a_box_with_reported_signals_spares_the_near_station_the_far_ones_retries() {
     assert!(far > 0.1 * plain_far, "it is not starved: WHTB {spared} {far}, HTB {plain} {plain_far}");
 }
 
-/// A download of one station and an upload of the other, both held by the box from the start, with a discipline.
+/// A download of one station and an upload of the other, both queued in the box from the start: ratio of their rates.
 fn down_to_up(queue: &str) -> f64 {
     let apps = ["down", "up"].map(|direction| {
         let station = if direction == "down" { "sta1" } else { "sta2" };
@@ -304,7 +304,7 @@ fn down_to_up(queue: &str) -> f64 {
             "[[bulk]]\nname = \"{direction}\"\nstations = [\"{station}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n"
         )
     });
-    // A small window: what a window grows by is charged when the ACKs behind those that wait are released.
+    // A small window: window growth is charged when the ACKs behind the queued ones are released.
     let tcp = "[tcp]\nreceive_buffer = \"64 KiB\"";
     let rest = format!("{tcp}\n[manager.queue]\n{queue}\n{}[[event]]\nat = \"0 s\"\ndo = \"insert\"\n", apps.concat());
     let result = simulate("", &rest);
@@ -312,9 +312,9 @@ fn down_to_up(queue: &str) -> f64 {
 }
 
 #[test]
-fn in_the_box_an_ack_is_charged_for_the_data_that_it_releases() {
-    // With its usual target of 5 ms CoDel keeps the download below its share, and the upload, of which only ACKs wait, takes
-    // the rest: with a long one the shares are what is charged.
+fn an_ack_is_charged_for_the_data_that_it_releases() {
+    // With its usual target of 5 ms CoDel keeps the download below its share, and the upload, of which only ACKs are queued,
+    // takes the rest: with a long target the shares are those charged.
     let long = "target = \"50 ms\"\ninterval = \"500 ms\"";
     for (discipline, more) in [("drr", ""), ("fq-codel", long), ("cake", long)] {
         let ratio = down_to_up(&format!("discipline = \"{discipline}\"\n{more}"));

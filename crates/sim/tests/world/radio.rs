@@ -1,4 +1,4 @@
-//! What errors, capture and the choice of rates do to a network, against what was published.
+//! Effects of errors, capture and rate choice on a network, compared with published results.
 //!
 //! "I" figures: S. Choi, K. Park, C. Kim, "Performance impact of interlayer dependence in infrastructure WLANs", IEEE
 //! Trans. Mobile Computing 5(7), 2006: 802.11b at 11 Mb/s, answers at 2 Mb/s, frames of 1000 bytes, which count as
@@ -56,7 +56,7 @@ fn run_text(text: &str) -> RunResult {
     run(&scenario, |_| ()).expect("it can be simulated")
 }
 
-/// Frames of 1000 bytes, Mb/s.
+/// Throughput in frames of 1000 bytes, Mb/s.
 fn throughput(result: &RunResult) -> f64 {
     result.phases[0].total_ip_mbps * 1000.0 / 992.0
 }
@@ -71,7 +71,7 @@ fn near(what: &str, got: f64, published: f64, percent: f64) {
     assert!(off.abs() <= percent, "{what}: {got}, published {published}");
 }
 
-/// I1: two and five stations carry more than one; 16 saturate at 4.82 Mb/s, and carry up to 5.1 to 5.2 before.
+/// I1: two and five stations carry more than one; 16 saturate at 4.82 Mb/s, with a maximum of 5.1 to 5.2 before.
 #[test]
 fn saturation_and_critical_load() {
     let radio = "ber = 1e-6";
@@ -83,7 +83,7 @@ fn saturation_and_critical_load() {
     assert!(carried(5.35) < 0.95, "above it less than at it");
 }
 
-/// I2: with capture a line carries most, then stations around the access point; the others do as without.
+/// I2: with capture a line carries most, then stations around the access point; the other layouts as without capture.
 #[test]
 fn layouts_with_capture() {
     for profile in ["ns-2", "ns-3", "qualnet"] {
@@ -99,9 +99,9 @@ fn layouts_with_capture() {
     }
 }
 
-/// I3: stations that choose their rates fall to the slowest where they collide, those with fixed rates do not.
+/// I3: stations with rate choice fall to the slowest rate on collisions, those with fixed rates do not.
 #[test]
-fn rates_that_are_chosen_collapse_under_datagrams() {
+fn chosen_rates_collapse_under_datagrams() {
     let chosen = |n| saturated(n, "rate_control = \"two-failures\"");
     assert!(chosen(2) > 5.2, "two hardly collide");
     let (before, at) = (chosen(13), chosen(15));
@@ -112,7 +112,7 @@ fn rates_that_are_chosen_collapse_under_datagrams() {
 
 /// I3: TCP hardly collides, and stays at the highest rate.
 #[test]
-fn rates_that_are_chosen_stay_high_under_tcp() {
+fn chosen_rates_stay_high_under_tcp() {
     let tcp = |n: u32, control: &str| {
         run_text(&format!(
             r#"version = 1
@@ -149,19 +149,19 @@ stagger = "100 ms"
     let fixed = tcp(14, "fixed").phases[0].total_ip_mbps;
     let run = tcp(14, "two-failures");
     let medium = run.medium.as_ref().expect("it is counted");
-    // The frames with TCP's data are the access point's.
+    // The frames with TCP data are the access point's.
     let share = |count: u64| 100.0 * count as f64 / medium.ap_attempts as f64;
     let (slowed, repeated) = (share(medium.ap_slowed), share(medium.ap_repeated_failures));
     println!("slowed {slowed:.3} %, failed again {repeated:.3} %, {} {fixed}", run.phases[0].total_ip_mbps);
-    // Published: below 0.5 % and 0.1 %. This run has 0.60 % and 0.104 %, above both: what is held here is the order of
-    // magnitude only.
+    // Published: below 0.5 % and 0.1 %. This run has 0.60 % and 0.104 %, above both: the test checks the order of magnitude
+    // only.
     assert!(slowed < 0.75 && repeated < 0.13, "{slowed} % and {repeated} %");
     near("against fixed rates", run.phases[0].total_ip_mbps, fixed, 2.0);
     let two = tcp(2, "two-failures").phases[0].total_ip_mbps;
     near("14 stations against 2", run.phases[0].total_ip_mbps, two, 5.0);
 }
 
-/// I4: with a plain bit error rate throughput falls nearly in a line.
+/// I4: with a plain bit error rate throughput falls nearly linearly.
 #[test]
 fn bit_errors_cost_in_proportion() {
     let of = |ber: f64| saturated(16, &format!("ber = {ber}"));
@@ -175,8 +175,8 @@ fn bit_errors_cost_in_proportion() {
     assert!(peak <= 1.02 * of(8e-5), "no peak above saturation: {peak}");
 }
 
-/// ns-3's figures for 750 datagrams of 1024 bytes a second to each of two stations, of which one loses frames. Of one
-/// rate the two senders would keep step, and one of them would always find the access point's full buffer first.
+/// ns-3's figures for 750 datagrams of 1024 bytes per second to each of two stations, one of which loses frames. At exactly the same rate
+/// the two senders would stay in phase, and one of them would always find the access point's buffer full first.
 #[test]
 fn a_station_that_loses_frames_takes_from_the_other() {
     for (loss, both) in [(0, 5.114), (30, 3.898)] {
@@ -222,9 +222,9 @@ payload = "1024 bytes"
     }
 }
 
-/// The box learns the rate that the access point has come to, and does not take the station for a fast one.
+/// The box gets the rate that the access point chose, and does not take the station for a fast one.
 #[test]
-fn the_rates_that_senders_choose_are_reported() {
+fn rates_chosen_by_senders_are_reported() {
     let run = run_text(
         r#"version = 1
 name = "reported"

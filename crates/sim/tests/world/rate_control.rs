@@ -1,9 +1,9 @@
-//! TCP over a shared access point without any control, as the literature found it: Blefari-Melazzi, Detti, Habib,
-//! Ordine, Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11 Networks and their Solution using a Rate
-//! Control Approach".
+//! TCP over a shared access point without any control, compared with the literature: Blefari-Melazzi, Detti, Habib, Ordine,
+//! Salsano, "Detailed Analysis of TCP Fairness Issues in IEEE 802.11 Networks and their Solution using a Rate Control
+//! Approach".
 //!
 //! 802.11b at 11 Mb/s, 1500-byte packets, windows of 43 packets, Reno without delayed acknowledgments, N uploads and N
-//! downloads. Curves were published, not tables, so that bounds here are those of their text.
+//! downloads. The paper has curves, not tables, so that the bounds are those of its text.
 
 use std::ops::ControlFlow;
 
@@ -64,7 +64,7 @@ fn phase(result: &RunResult) -> &PhaseResult {
     &result.phases[0]
 }
 
-/// R1: one each way is fair, four each way starve the downloads, and lost ACKs raise the total.
+/// R1: one transfer each way is fair, four each way starve the downloads, and lost ACKs raise the total.
 #[test]
 fn downloads_starve_as_uploads_grow_in_number() {
     let (one, four) = (simulate(1, "100 packets"), simulate(4, "100 packets"));
@@ -75,8 +75,8 @@ fn downloads_starve_as_uploads_grow_in_number() {
     assert!((5.0..5.6).contains(&four.total_ip_mbps), "published up to 5.3, got {}", four.total_ip_mbps);
 }
 
-/// R4: with a buffer that loses nothing all flows are equal, most of 16 x 43 packets stand at the access point, and the
-/// total is that of one flow each way.
+/// R4: with a buffer that loses nothing all flows are equal, most of 16 x 43 packets are queued at the access point, and
+/// the total is that of one flow each way.
 #[test]
 fn without_loss_all_flows_are_equal() {
     let result = simulate(8, "unlimited");
@@ -88,7 +88,7 @@ fn without_loss_all_flows_are_equal() {
         "published about 600, got {}",
         all.ap_queue_mean_packets
     );
-    // Little: windows are full, so that each flow's round trip is 43 packets at its rate; DATA is 1500 of 1540 bytes.
+    // Little's law: windows are full, so that each flow's round trip is 43 packets at its rate; DATA is 1500 of 1540 bytes.
     for flow in &all.flows {
         let packets_per_s = flow.ip_mbps * 1e6 / 8.0 / 1540.0;
         let window = flow.rtt_ms.expect("it has samples") / 1e3 * packets_per_s;

@@ -1,11 +1,11 @@
-//! Control at the receiver with whole TCPs: what stands in the access point follows the law, and the total stays.
+//! Receiver-side control with whole TCPs: the access point's queue follows the law, and the total stays.
 
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 use evenair_workload::Direction;
 
-/// Ten stations of 802.11b; `rest` has who talks, and the control.
+/// Ten stations of 802.11b; `rest` has the traffic and the control.
 fn ten(rest: &str) -> RunResult {
     let text = format!(
         r#"version = 1
@@ -35,7 +35,7 @@ to = "60 s"
 
 const DOWN: &str = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n";
 
-/// The box from the beginning with this in `[manager.receiver]`, and nothing held toward the WLAN.
+/// The box from the start with these keys in `[manager.receiver]`, and no queue toward the WLAN.
 fn alone(keys: &str) -> String {
     format!(
         "[[event]]\nat = \"0 s\"\ndo = \"insert\"\n[manager]\ncontroller.kind = \"none\"\n[manager.receiver]\n{keys}\n"
@@ -54,7 +54,7 @@ fn queueing(result: &RunResult) -> f64 {
 }
 
 #[test]
-fn windows_and_delays_that_are_steered_keep_the_access_points_queue_at_the_target() {
+fn controlled_windows_and_delays_keep_the_access_points_queue_at_the_target() {
     let free = ten(DOWN);
     let total = settled(&free).total_ip_mbps;
     assert!(queueing(&free) > 300.0, "without control the buffer is full: {} ms", queueing(&free));
@@ -69,7 +69,7 @@ fn windows_and_delays_that_are_steered_keep_the_access_points_queue_at_the_targe
         assert!((queueing / target - 1.0).abs() < 0.15, "{keys}: {queueing} ms");
         assert!(ours > 0.98 * total, "{keys}: {ours} of {total} Mb/s");
     }
-    // Held ACKs keep packets out of the access point only where windows are limited.
+    // Delayed ACKs keep packets out of the access point only if windows are limited.
     let limited = "[tcp]\nwindow = \"30 packets\"\n";
     let result = ten(&format!("{DOWN}{limited}{}", alone("delay_target = \"150 ms\"")));
     let (queueing, ours) = (queueing(&result), settled(&result).total_ip_mbps);
@@ -81,7 +81,7 @@ fn a_shared_buffer_loses_nothing_and_makes_all_flows_equal() {
     let both = format!("{DOWN}{}", DOWN.replace("\"down\"", "\"up\""));
     let free = ten(&both);
     let result = ten(&format!("{both}{}", alone("ap_buffer = \"200 packets\"")));
-    // While the flows open one after the other, the first are offered more than their later part.
+    // While the flows open one after the other, the first ones get larger windows than later.
     let lost = |result: &RunResult| {
         let lost = settled(result).nodes.iter().flat_map(|node| &node.lost_frames);
         lost.filter(|lost| lost.reason == "buffer full").map(|lost| lost.packets).sum::<u64>()
@@ -95,7 +95,7 @@ fn a_shared_buffer_loses_nothing_and_makes_all_flows_equal() {
 }
 
 #[test]
-fn beside_the_queues_it_takes_nothing_from_the_total() {
+fn with_the_queues_it_does_not_reduce_the_total() {
     let insert = "[[event]]\nat = \"0 s\"\ndo = \"insert\"\n";
     let queues = ten(&format!("{DOWN}{insert}"));
     let both = ten(&format!("{DOWN}{insert}[manager.receiver]\nwindow = \"10 packets\"\ndelay = \"20 ms\"\n"));
@@ -105,7 +105,7 @@ fn beside_the_queues_it_takes_nothing_from_the_total() {
 }
 
 #[test]
-fn a_connection_that_was_there_before_the_box_keeps_its_windows() {
+fn a_connection_from_before_the_insertion_keeps_its_windows() {
     let late = alone("window = \"2 packets\"").replace("0 s", "5 s");
     let result = ten(&format!("{DOWN}{late}"));
     assert!(queueing(&result) > 300.0, "{} ms", queueing(&result));

@@ -1,4 +1,4 @@
-//! What a scenario's `[tcp]` says reaches the hosts.
+//! A scenario's `[tcp]` settings reach the hosts.
 
 use evenair_results::{FlowResult, RunResult};
 use evenair_scenario::Scenario;
@@ -23,7 +23,7 @@ fn download_over(delay: &str, settings: &str) -> FlowResult {
 
 #[test]
 fn a_window_bounds_the_rate_and_the_segment_counts() {
-    // 20 segments of 1460 bytes in each round trip of a little more than 100 ms.
+    // 20 segments of 1460 bytes per round trip of a little more than 100 ms.
     let flow = download("window = \"20 packets\"\ntimestamps = false\n");
     assert!((2.2..2.336).contains(&flow.goodput_mbps), "{flow:?}");
     let flow = download("window = \"20 packets\"\nmss = \"500 bytes\"\ntimestamps = false\n");
@@ -40,7 +40,8 @@ fn without_delayed_ack_each_segment_is_acknowledged() {
 
 #[test]
 fn the_textbooks_window_grows_by_acks() {
-    // After a loss one segment a round trip; by ACKs, of which each second segment has one, half of it.
+    // After a loss the window grows by one segment per round trip, or by half of one if growth is per ACK and every second
+    // segment is acknowledged.
     let reno = "congestion_control = \"reno\"\nsack = false\n";
     let linux = download_over("300 ms", reno).goodput_mbps;
     let textbook = download_over("300 ms", &format!("{reno}stack = \"textbook\"\n")).goodput_mbps;

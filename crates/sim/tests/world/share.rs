@@ -1,4 +1,4 @@
-//! Who goes first within a station's share, and how long a stream waits that takes more than it.
+//! Priority within a station's share, and the delay of a stream that exceeds it.
 
 use evenair_results::{FlowResult, PhaseResult, RunResult};
 use evenair_scenario::Scenario;
@@ -81,7 +81,7 @@ fn a_video_call_within_its_share_loses_nothing_beside_a_download_of_its_station(
 }
 
 #[test]
-fn a_stream_that_does_not_respond_has_its_share_of_what_is_fresh() {
+fn an_unresponsive_stream_gets_its_share_of_fresh_packets() {
     for (radio, rate, sent) in [(G, "54 Mb/s", "20 Mb/s"), (G, "54 Mb/s", "6 Mb/s"), (B, "11 Mb/s", "5 Mb/s")] {
         let rest =
             [stations("d", 4, rate), stations("x", 1, rate), bulk("down", "d", 1), udp("stream", "x", "down", sent)];
@@ -91,13 +91,13 @@ fn a_stream_that_does_not_respond_has_its_share_of_what_is_fresh() {
         let mean = downs.iter().sum::<f64>() / 4.0;
         println!("{sent} at {rate}: {:.3} Mb/s, p99 {:.1} ms, downloads {downs:.3?}", stream.goodput_mbps, p99(stream));
         assert!(p99(stream) < 150.0, "{} ms", p99(stream));
-        // It has no ACKs, which cost airtime.
+        // The stream has no ACKs, which cost airtime.
         assert!((0.95..1.25).contains(&(stream.goodput_mbps / mean)), "{} beside {mean}", stream.goodput_mbps);
     }
 }
 
 /// Times of short transfers to a station with four downloads of its own, beside others with one, sorted; and the rates of
-/// the four. `manager`: how the box is configured.
+/// the four. `manager` is the box's configuration.
 fn beside_downloads(others: u32, manager: &str) -> (Vec<f64>, Vec<f64>) {
     let short = "[[flows]]\nname = \"short\"\nstations = [\"x\"]\nserver = \"server\"\ndirection = \"down\"\n\
                  rate = \"1 /s\"\nsize = { mean = \"100 kB\" }\n";
@@ -117,7 +117,7 @@ fn beside_downloads(others: u32, manager: &str) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn short_transfers_go_before_long_ones_of_their_station() {
+fn short_transfers_have_priority_over_long_ones_of_their_station() {
     for others in [1, 3] {
         let (first, own) = beside_downloads(others, "");
         let (in_turn, own_in_turn) = beside_downloads(others, "[manager]\nsparse_first = false\n");
@@ -131,7 +131,7 @@ fn short_transfers_go_before_long_ones_of_their_station() {
 }
 
 #[test]
-fn a_download_goes_on_beside_more_short_transfers_than_fit() {
+fn a_download_is_not_starved_by_short_transfers() {
     let short = "[[flows]]\nname = \"short\"\nstations = [\"x\"]\nserver = \"server\"\ndirection = \"down\"\n\
                  rate = \"60 /s\"\nlimit = 40\nsize = { mean = \"100 kB\" }\n";
     let rest = [

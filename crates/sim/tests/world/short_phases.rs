@@ -1,10 +1,10 @@
-//! Rates in a phase so short that most frames whose fate it sees were offered before: they are proportions there too.
+//! Loss rates in a phase so short that most frames completed in it were offered before: they are proportions even then.
 
 use evenair_results::{RunResult, scalars};
 use evenair_scenario::Scenario;
 
 /// Two stations fill their buffers of 30 packets. One of them leaves in the middle of a phase of 20 ms, in which it is offered
-/// fewer than that.
+/// fewer packets than that.
 const SCENARIO: &str = r#"version = 1
 name = "short-phases"
 seed = 5
@@ -60,10 +60,10 @@ fn rates_are_proportions_where_more_is_lost_than_offered() {
         let lost: u64 = node.lost_frames.iter().map(|lost| lost.packets).sum();
         let expected = lost as f64 / (lost + node.delivered_frames) as f64;
         assert_eq!(node.loss_rate, Some(expected), "{}", phase.name);
-        // The canary: of the frames offered in the short phase it would be more than one.
+        // Canary: lost frames over frames offered in the short phase would exceed one.
         assert_eq!(lost > node.offered_frames, phase.name == "short", "{}: {node:?}", phase.name);
         if phase.name == "long" {
-            // Nearly all that was offered in it was decided in it.
+            // Nearly all frames offered in the phase were completed in it.
             assert!((expected * node.offered_frames as f64 / lost as f64 - 1.0).abs() < 0.05, "{node:?}");
         }
     }

@@ -1,14 +1,14 @@
-//! The access point's queue under the box's own controller, and what must not fool it.
+//! The access point's queue under the box's own controller, and traffic that could mislead it.
 //!
-//! One site for all: stations that download and stations that upload as much as they get. Each case adds one thing that
-//! could be taken for a queue at the access point, or could hide one. Only the stations' rates are reported to it, and where
-//! the case says so not even these.
+//! One site for all cases: stations that download and stations that upload as much as they can. Each case adds one thing
+//! that could be taken for a queue at the access point, or could hide one. Only the stations' rates are reported, and in
+//! some cases not even these.
 
 use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
-/// Five downloads and five uploads at 11 Mb/s; the box is inserted after two seconds and judged from the tenth on.
+/// Five downloads and five uploads at 11 Mb/s; the box is inserted after two seconds and evaluated from the tenth on.
 fn site(radio: &str, rest: &str) -> RunResult {
     simulate(&text(radio, rest))
 }
@@ -75,12 +75,12 @@ fn medium_idle(phase: &PhaseResult) -> f64 {
     phase.medium.as_ref().expect("the simulator watches it").idle_share
 }
 
-/// The medium hardly waits for the box, and the packets hardly for the medium.
+/// Checks that the medium hardly waits for the box, and packets hardly for the medium.
 fn is_busy_and_short(name: &str, phase: &PhaseResult, p95_ms: f64) {
     is_used(name, phase, 0.03, p95_ms);
 }
 
-/// The medium is idle for no more than this part of the time.
+/// Checks that the medium is idle for no more than this part of the time.
 fn is_used(name: &str, phase: &PhaseResult, idle_part: f64, p95_ms: f64) {
     let (idle, p95) = (medium_idle(phase), sojourn_p95(phase));
     println!(
@@ -96,7 +96,7 @@ fn is_fair(name: &str, phase: &PhaseResult) {
 }
 
 #[test]
-fn with_nothing_else_it_is_busy_short_and_fair() {
+fn without_disturbance_the_queue_is_short_and_the_medium_busy_and_fair() {
     let result = site("", "");
     let managed = phase(&result, "managed");
     is_busy_and_short("plain", managed, 12.0);
@@ -106,11 +106,11 @@ fn with_nothing_else_it_is_busy_short_and_fair() {
 }
 
 #[test]
-fn acks_that_are_delayed_or_not() {
+fn acks_with_and_without_delay() {
     let result = site("", "[tcp]\ndelayed_ack = false");
     is_busy_and_short("every segment acknowledged", phase(&result, "managed"), 12.0);
     is_fair("every segment acknowledged", phase(&result, "managed"));
-    // Not all runs lose the same way.
+    // Runs of different seeds lose differently.
     for seed in 1..=12 {
         let text = text("", "[tcp]\ntimestamps = false").replacen('\n', &format!("\nseed = {seed}\n"), 1);
         let result = simulate(&text);
@@ -119,7 +119,7 @@ fn acks_that_are_delayed_or_not() {
     }
 }
 
-/// Nothing is answered, nor asked for: the box goes by what is said of the rates, or by the highest one.
+/// There are no acknowledgments or probes: the box uses reported rates, or else the highest rate.
 #[test]
 fn uploads_alone_without_timestamps() {
     let uploads = |rest: &str, seed: u64| {
@@ -133,28 +133,28 @@ fn uploads_alone_without_timestamps() {
         is_used("rates reported", phase(&reported, "managed"), 0.20, 12.0);
         is_fair("rates reported", phase(&reported, "managed"));
         let unreported = uploads("[telemetry]\nstations = false\nrates = false", seed);
-        // Too fast rather than too slow, and what stands in the access point comes to less than without the box.
+        // Too fast rather than too slow, and the access point's queue is still shorter than without the box.
         is_used("rates unreported", phase(&unreported, "managed"), 0.20, 400.0);
         is_fair("rates unreported", phase(&unreported, "managed"));
     }
 }
 
 #[test]
-fn stations_and_rates_that_no_report_gives() {
+fn unreported_stations_and_rates() {
     let result = site("", "[telemetry]\nstations = false\nrates = false");
     is_busy_and_short("nothing reported", phase(&result, "managed"), 12.0);
     is_fair("nothing reported", phase(&result, "managed"));
 }
 
 #[test]
-fn frames_that_are_repeated() {
+fn retransmitted_frames() {
     let result = site("ber = 1e-5", "");
     is_busy_and_short("a tenth of the frames wrong", phase(&result, "managed"), 15.0);
     is_fair("a tenth of the frames wrong", phase(&result, "managed"));
 }
 
 #[test]
-fn traffic_that_nobody_controls_and_nobody_answers() {
+fn unresponsive_and_unacknowledged_traffic() {
     let flood = |direction: &str, rate: &str| {
         format!(
             "[[station]]\nname = \"x\"\nrate = \"11 Mb/s\"\n[[udp]]\nname = \"flood\"\nstations = [\"x\"]\n\
@@ -168,7 +168,7 @@ fn traffic_that_nobody_controls_and_nobody_answers() {
         let of = |name: &str| -> Vec<f64> {
             managed.flows.iter().filter(|f| f.app.starts_with(name)).map(|f| f.ip_mbps).collect()
         };
-        // What comes down is held: its station is one more that has its share.
+        // The downlink part goes through the box's queues: its station is one more with an equal share.
         let parts = [of("upload"), of("download")].concat();
         let mean = parts.iter().sum::<f64>() / parts.len() as f64;
         assert_eq!(parts.len(), 10);
@@ -178,7 +178,7 @@ fn traffic_that_nobody_controls_and_nobody_answers() {
 }
 
 #[test]
-fn rates_that_change() {
+fn changing_rates() {
     let event = |at: u32, rate: &str| {
         format!("[[event]]\nat = \"{at} s\"\ndo = \"rate\"\nstations = [\"d\", \"u\"]\nrate = \"{rate}\"\n")
     };
@@ -188,15 +188,15 @@ fn rates_that_change() {
         let knows = format!("[telemetry]\nrates = {known}\n");
         let result = site("", &[&event(15, "2 Mb/s"), &event(25, "11 Mb/s"), phases, &knows].concat());
         is_busy_and_short("at 2 Mb/s", phase(&result, "slow"), 33.0);
-        // Some runs still lose what was sent too fast at the change.
+        // Some runs still lose packets that were sent too fast at the change.
         is_busy_and_short("at 11 Mb/s again", phase(&result, "fast"), 18.0);
         is_fair("at 2 Mb/s", phase(&result, "slow"));
     }
 }
 
 #[test]
-fn stations_that_are_gone() {
-    // Two of ten vanish for good, in the midst of their transfers; then all for two seconds.
+fn stations_that_disappear() {
+    // Two of ten stations vanish for good, in the middle of their transfers; then all of them for two seconds.
     let events =
         |who: &str, at: u32, what: &str| format!("[[event]]\nat = \"{at} s\"\ndo = \"{what}\"\nstations = [{who}]\n");
     let some = events("\"d1\", \"u1\"", 10, "leave");
@@ -209,7 +209,7 @@ fn stations_that_are_gone() {
 }
 
 #[test]
-fn paths_that_are_long() {
+fn long_paths() {
     let wan = "[wan.down]\nrate = \"100 Mb/s\"\ndelay = \"100 ms\"\n[wan.up]\nrate = \"100 Mb/s\"\ndelay = \"100 ms\"\n\
                [[server]]\nname = \"far\"\nat = \"wan\"\n[[station]]\nname = \"w\"\ncount = 2\nrate = \"11 Mb/s\"\n\
                [[bulk]]\nname = \"far\"\nstations = [\"w\"]\nserver = \"far\"\ndirection = \"down\"\n";
@@ -217,8 +217,8 @@ fn paths_that_are_long() {
     is_busy_and_short("200 ms away", phase(&result, "managed"), 12.0);
 }
 
-/// Transfers of 3 kB and echoes of a station beside ten bulk transfers, one of them its own: the times of the transfers
-/// in ms, sorted, and the run.
+/// Transfers of 3 kB and echoes of a station beside ten bulk transfers, one of them its own: times of the transfers in ms,
+/// sorted, and the run.
 fn small_things(manager: &str) -> (Vec<f64>, RunResult) {
     let rest = "[[flows]]\nname = \"small\"\nstations = [\"d\"]\nserver = \"server\"\ndirection = \"down\"\n\
                 rate = \"2 /s\"\nsize = { mean = \"3 kB\" }\nstart = \"10 s\"\n\
@@ -230,9 +230,9 @@ fn small_things(manager: &str) -> (Vec<f64>, RunResult) {
     (times, result)
 }
 
-/// What the rest is for: beside the downloads of the *same* station, small things are quick.
+/// Purpose of the sparse-flow priority: short transfers are fast beside downloads of the *same* station.
 #[test]
-fn small_things_are_quick_beside_a_download_of_the_same_station() {
+fn short_transfers_are_fast_beside_a_download_of_the_same_station() {
     let percentile = |times: &[f64], percent: usize| times[times.len() * percent / 100];
     let (times, result) = small_things("");
     let managed = phase(&result, "managed");
@@ -240,7 +240,7 @@ fn small_things_are_quick_beside_a_download_of_the_same_station() {
     let [echo] = &result.echoes[..] else { panic!("one station pings") };
     println!("{echo:?}");
     assert!(echo.p50_ms < 10.0 && echo.p99_ms < 25.0, "{echo:?}");
-    // A connection of its own each, which is three round trips.
+    // Each transfer has its own connection, which takes three round trips.
     let got = (percentile(&times, 50), percentile(&times, 95));
     let (in_turn, _) = small_things("[manager]\nsparse_first = false\n");
     let before = (percentile(&in_turn, 50), percentile(&in_turn, 95));
@@ -251,7 +251,7 @@ fn small_things_are_quick_beside_a_download_of_the_same_station() {
 
 /// A call beside the bulk transfers of ten stations, one of them its own, with one queue in the access point for all.
 #[test]
-fn a_call_is_quick_beside_a_download_of_the_same_station() {
+fn a_call_has_short_delays_beside_a_download_of_the_same_station() {
     for (dscp, p95) in [("0", 20.0), ("\"EF\"", 20.0)] {
         let call = format!(
             "[[voip]]\nname = \"call\"\nstations = [\"d1\"]\nserver = \"server\"\ndscp = {dscp}\nstart = \"5 s\"\n"
@@ -269,9 +269,9 @@ fn a_call_is_quick_beside_a_download_of_the_same_station() {
     }
 }
 
-/// A station gets no more by asking for much in many small pieces, each of which goes first.
+/// A station gets no more by many short transfers, each of which has priority.
 #[test]
-fn many_small_things_get_no_more_than_one_large_one() {
+fn many_short_transfers_get_no_more_than_one_long_one() {
     let rest = "[[station]]\nname = \"x\"\nrate = \"11 Mb/s\"\n[[flows]]\nname = \"pieces\"\nstations = [\"x\"]\n\
                 server = \"server\"\ndirection = \"down\"\nrate = \"40 /s\"\nsize = { mean = \"10 kB\" }\n";
     let result = site("", rest);
@@ -283,7 +283,7 @@ fn many_small_things_get_no_more_than_one_large_one() {
         got.iter().sum::<f64>() / got.len() as f64
     };
     println!("pieces {:.3} Mb/s, downloads {:.3}, uploads {:.3}", of("x"), of("d"), of("u"));
-    // Its packets are a little cheaper than they are charged: 9.5 to 10.7 % more with six seeds.
+    // Its packets are a little cheaper than charged: 9.5 to 10.7 % more with six seeds.
     assert!(of("x") <= 1.12 * of("d"), "{} against {} Mb/s", of("x"), of("d"));
     assert!(of("x") >= 0.8 * of("d"), "they ask for more: {} against {} Mb/s", of("x"), of("d"));
     assert!((of("u") / of("d") - 1.0).abs() < 0.05, "stations are alike, whichever way they send");

@@ -1,5 +1,5 @@
-//! Access points with a queue for each station: how they share the medium, beside one FIFO for all. Shares of packets and of
-//! airtime follow from who takes turns in what; both are counted on the medium, where no queue reports anything.
+//! Access points with a queue per station: how they share the medium, compared with one FIFO for all. Shares of packets and
+//! of airtime follow from the unit of the turns; both are counted on the medium, independently of the queues.
 
 use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
@@ -46,7 +46,7 @@ fn value(result: &RunResult, name: &str) -> f64 {
     scalar(result, &name).unwrap_or_else(|| panic!("there is no {name}"))
 }
 
-/// The first over the second.
+/// Ratio of the first station's measure to the second's.
 fn ratio(result: &RunResult, measure: impl Fn(&RunResult, &str) -> f64) -> f64 {
     measure(result, "fast") / measure(result, "slow")
 }
@@ -55,7 +55,7 @@ fn goodput(result: &RunResult, station: &str) -> f64 {
     value(result, &format!("flow.to-{station}.goodput_mbps"))
 }
 
-/// Both ways.
+/// Measured airtime in both directions.
 fn airtime(result: &RunResult, station: &str) -> f64 {
     let way = |way| value(result, &format!("measured_airtime.station.{station}.{way}_share"));
     way("down") + way("up")
@@ -68,12 +68,12 @@ fn flood(name: &str, station: &str, direction: &str, rate: &str) -> String {
     )
 }
 
-/// Each station gets more than it can receive.
+/// Each station is sent more than it can receive.
 fn floods() -> String {
     flood("to-fast", "fast", "down", "25 Mb/s") + &flood("to-slow", "slow", "down", "25 Mb/s")
 }
 
-/// How much longer a packet of 1500 bytes takes at 6 Mb/s than at 54 Mb/s, with inter-frame space and ACK.
+/// Ratio of the airtimes of a packet of 1500 bytes at 6 Mb/s and at 54 Mb/s, with inter-frame space and ACK.
 fn times_as_long() -> f64 {
     let phy = Phy::default_for(Standard::Dot11g);
     let took = |mbps| {
@@ -84,7 +84,7 @@ fn times_as_long() -> f64 {
 }
 
 #[test]
-fn fifos_share_packets_and_the_intermediate_queues_airtime() {
+fn fifos_share_by_packets_and_the_intermediate_queues_by_airtime() {
     let longer = times_as_long();
     println!("one packet takes {longer:.2} times as long");
     for radio in ["ap_queue = { discipline = \"fifo\" }", STATION_FIFO] {
@@ -117,8 +117,8 @@ fn stations_get_airtime_by_the_weights_of_the_access_point() {
 }
 
 #[test]
-fn a_station_that_floods_takes_the_packets_of_a_fifo_and_not_its_turns() {
-    // Four packets for the fast station on each for the slow one, which has enough for its turn.
+fn a_flooding_station_takes_places_of_a_fifo_and_not_turns_of_station_queues() {
+    // Four packets for the fast station per packet for the slow one, which has enough for its turn.
     let rest = flood("to-fast", "fast", "down", "28 Mb/s") + &flood("to-slow", "slow", "down", "7 Mb/s");
     let fifo = ratio(&simulate("", &rest), goodput);
     let turns = ratio(&simulate(STATION_FIFO, &rest), goodput);
@@ -127,7 +127,7 @@ fn a_station_that_floods_takes_the_packets_of_a_fifo_and_not_its_turns() {
     assert!((turns - 1.0).abs() < 0.02, "{turns}");
 }
 
-/// What comes from a station is paid by what goes to it.
+/// Uplink airtime of a station is deducted from its downlink share.
 #[test]
 fn uploads_count_as_airtime_of_their_station() {
     let rest = floods() + &flood("from-slow", "slow", "up", "1 Mb/s");
@@ -135,11 +135,11 @@ fn uploads_count_as_airtime_of_their_station() {
     let share = |way| value(&result, &format!("measured_airtime.station.slow.{way}_share"));
     let (up, time) = (share("up"), ratio(&result, airtime));
     println!("up {up:.3}, both ways as {time:.3}");
-    // 85 packets in a second that take 2.2 ms, and some collide.
+    // 85 packets per second that take 2.2 ms each, and some collide.
     assert!((0.18..0.22).contains(&up), "{up}");
     // Attempts that collide are not received, and so not counted.
     assert!((0.94..1.0).contains(&time), "airtimes are as {time}");
-    // Which equal shares of the way down would not be.
+    // Not so with equal downlink shares.
     assert!(share("down") < 0.7 * value(&result, "measured_airtime.station.fast.down_share"));
 }
 
@@ -163,7 +163,7 @@ fn a_ping_to_an_idle_station_does_not_wait_behind_downloads() {
     };
     let [fifo, turns, fair] = ["", STATION_FIFO, MAC80211].map(rtt);
     println!("FIFO {fifo:?}, by turns {turns:?}, mac80211 {fair:?} ms");
-    // Two packets are below the queue, and what stations send meets the rest: at most a few packets at 6 Mb/s.
+    // The queue only waits for two packets below it, and for frames of stations: at most a few packets at 6 Mb/s.
     assert!(fair.0 < 10.0 && fair.1 < 20.0, "{fair:?} ms");
     assert!(fifo.0 > 20.0 * fair.0, "{fair:?} ms beside {fifo:?} ms");
     assert!(turns.0 < 10.0, "{turns:?} ms");

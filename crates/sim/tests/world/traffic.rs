@@ -1,4 +1,4 @@
-//! Applications with random traffic: against closed forms, and that everything is counted.
+//! Applications with random traffic: agreement with closed forms, and completeness of the counters.
 
 use evenair_results::{RunResult, TransferCount, TransferEnd};
 use evenair_scenario::Scenario;
@@ -56,8 +56,8 @@ fn goodput(result: &RunResult, app: &str) -> f64 {
 
 #[test]
 fn response_times_are_those_of_a_shared_link() {
-    // Small windows make the link serve the transfers packet by packet in turns: processor sharing. The mean response
-    // time of M/M/1 with processor sharing is E[S] / (1 - load). Service takes 1500 bytes for each 1448.
+    // With small windows the link serves the transfers packet by packet in turns: processor sharing. The mean response time
+    // of M/M/1 with processor sharing is E[S] / (1 - load). The service time is that of 1500 bytes per 1448 bytes of data.
     let result = simulate(
         "4000 s",
         r#"[tcp]
@@ -72,13 +72,13 @@ size = { distribution = "exponential", mean = "200 kB" }
 "#,
     );
     let count = counts(&result);
-    // 6000 of a Poisson process: 77 is a standard deviation.
+    // 6000 arrivals of a Poisson process: 77 is a standard deviation.
     assert!((5700..6300).contains(&count.started), "{count:?}");
     assert!(count.failed == 0 && count.cut < 10 && result.transfers.left_out == 0, "{count:?}");
     let complete: Vec<_> = result.transfers.records.iter().filter_map(|record| record.took_s).collect();
     let mean = complete.iter().sum::<f64>() / complete.len() as f64;
     let seconds = |bytes: f64| bytes * 1500.0 / 1448.0 * 8.0 / 5e6;
-    // The load that was offered, and not only expected: that is known better than from the rate.
+    // The offered load, not the expected one: it is known more exactly than from the rate.
     let bytes = count.complete_bytes as f64;
     let (service, load) = (seconds(bytes / count.complete as f64), seconds(bytes) / 4000.0);
     let expected = service / (1.0 - load);
@@ -113,7 +113,7 @@ fn two_hundred_and_forty_short_transfers_all_arrive() {
 }
 
 #[test]
-fn what_is_under_way_at_the_end_is_cut_and_what_is_too_much_is_refused() {
+fn transfers_are_cut_at_the_end_and_refused_above_the_limit() {
     let result = simulate(
         "20 s",
         r#"[[flows]]
@@ -135,7 +135,7 @@ size = "1 GB"
     );
     let count = counts(&result);
     assert!(count.refused > 100 && count.complete > 50, "{count:?}");
-    // 30 transfers at once at each of two stations, less one or two that had just ended when no more came, and the file.
+    // 30 concurrent transfers at each of two stations, minus one or two that had just ended when no more arrived, and the file.
     assert!((59..=61).contains(&count.cut), "{count:?}");
     let cut = result.transfers.records.iter().filter(|record| record.end == TransferEnd::Cut);
     assert!(cut.into_iter().all(|record| record.took_s.is_none()));
@@ -144,7 +144,7 @@ size = "1 GB"
 
 #[test]
 fn transfers_of_a_station_that_left_fail() {
-    // A station that leaves for good: TCP retries for a long time, then gives up.
+    // A station leaves for good: TCP retries for a long time, then gives up.
     let result = simulate(
         "3000 s",
         r#"[[flows]]
@@ -174,7 +174,7 @@ fn files_and_pauses_alternate() {
              gap = {{ distribution = \"exponential\", mean = \"200 ms\" }}\n"
         )
     };
-    // The sender knows that a file has arrived when the last segment's ACK comes: at once.
+    // The sender detects the arrival of a file by the ACK of the last segment: here without delay.
     let tcp = "[tcp]\ndelayed_ack = false\n";
     let tables = tcp.to_owned() + &source("one", "persistent", "up") + &source("many", "each", "down");
     let result = simulate("400 s", &tables);
@@ -196,7 +196,7 @@ fn files_and_pauses_alternate() {
         let took: Vec<_> = own.filter_map(|record| record.took_s).collect();
         took.iter().sum::<f64>() / took.len() as f64
     };
-    // A connection of its own costs a handshake, and slow start anew.
+    // A new connection costs a handshake, and a new slow start.
     assert!(mean("many") > mean("one"), "{} {}", mean("many"), mean("one"));
 }
 
@@ -230,7 +230,7 @@ fn a_saturated_sender_with_noise_fills_the_medium_like_one_without() {
         let result = simulate("20 s", &tables);
         let lost: u64 = result.losses.iter().map(|loss| loss.frames).sum();
         let sent = lost as f64 + goodput(&result, "udp") * 20e6 / 8.0 / 1472.0;
-        // Every datagram is delivered, lost, or (up to 1000 at each station) still there.
+        // Every datagram is delivered, lost, or (up to 1000 at each station) still queued.
         let made = 3.0 * 20.0 * 40e6 / 8.0 / 1472.0;
         assert!((0.0..3100.0).contains(&(made - sent)), "{made} {sent}");
         goodput(&result, "udp")
@@ -240,7 +240,7 @@ fn a_saturated_sender_with_noise_fills_the_medium_like_one_without() {
 }
 
 #[test]
-fn a_call_beside_nobody_is_heard_as_well_as_the_codec_allows() {
+fn a_lone_call_has_the_best_quality_of_its_codec() {
     let result = simulate(
         "60 s",
         r#"[[voip]]
@@ -252,21 +252,21 @@ server = "far"
     assert_eq!(result.calls.len(), 2);
     for call in &result.calls {
         let heard = &call.heard;
-        // 50 packets a second; those of the last second are not judged.
+        // 50 packets per second; those of the last second are not evaluated.
         assert!((2949..=2951).contains(&heard.sent), "{call:?}");
         assert_eq!((heard.lost, heard.late), (0, 0));
-        // One millisecond of wire each way, 0.32 ms on it, and some on the air.
+        // One millisecond of wire each way, 0.32 ms of transmission on it, and some on the air.
         assert!((1.3..1.9).contains(&heard.delay_mean_ms) && heard.jitter_ms < 0.2, "{call:?}");
         let expected = 93.2 - 0.024 * heard.mouth_to_ear_ms;
         assert!((heard.r_factor - expected).abs() < 1e-9 && heard.mos > 4.3, "{call:?}");
-        // 200-byte packets at 50 a second.
+        // 200-byte packets at 50 per second.
         let flow = result.phases[0].flows.iter().find(|flow| flow.app == call.app).expect("it is a flow");
         assert!((flow.ip_mbps - 0.08).abs() < 0.001 && (flow.goodput_mbps - 0.0688).abs() < 0.001, "{flow:?}");
     }
 }
 
 #[test]
-fn a_download_through_a_long_queue_spoils_the_calls_of_its_direction() {
+fn a_download_through_a_long_queue_degrades_calls_in_its_direction() {
     let result = simulate(
         "60 s",
         r#"[[voip]]
@@ -300,13 +300,13 @@ to = "60 s"
             < 1e-6
     );
     let (before, after) = (heard("call-down", "alone"), heard("call-down", "beside"));
-    // The Internet link's 1000 packets at 5 Mb/s are 2.4 s.
+    // The Internet link's buffer of 1000 packets at 5 Mb/s is 2.4 s.
     assert!(after.delay_p95_ms > 500.0 && after.r_factor < before.r_factor - 40.0 && after.mos < 2.0, "{after:?}");
     assert!(heard("call-up", "beside").r_factor > 75.0);
 }
 
-/// With a random time to send, what a server sends takes up to that time longer, and differs from seed to seed; without
-/// it only by back-off, which on an idle medium is next to nothing.
+/// With a random time to send, a server's packets are delayed by up to that time, differently with each seed; without it
+/// only by back-off, which is next to nothing on an idle medium.
 #[test]
 fn servers_may_take_a_random_time_to_send() {
     let text = |jitter: &str| {
@@ -322,7 +322,7 @@ fn servers_may_take_a_random_time_to_send() {
         let scenario = Scenario::parse_with(&text(jitter), "jitter.toml", &[("seed", seed)]).expect("it is sound");
         let result = run(&scenario, |_| ()).expect("it can be simulated");
         let flow = result.phases[0].flows[0].clone();
-        // Of a thousand one may be under way at the end.
+        // One of a thousand may be in transit at the end.
         assert!(flow.loss_rate() < 0.0015, "{}", flow.loss_rate());
         flow.delay.expect("datagrams arrive")
     };
@@ -334,10 +334,10 @@ fn servers_may_take_a_random_time_to_send() {
     assert!(difference("") < 1e-3 && difference(", jitter = \"8 ms\"") > 1e-2);
 }
 
-/// A station's draws are its own: two scenarios with the same stations in another order give each the same datagrams at the same
-/// times, and a further station that sends nothing changes nothing.
+/// A station's random draws are its own: two scenarios with the same stations in a different order have the same datagrams at
+/// the same times, and a further station that sends nothing changes nothing.
 #[test]
-fn what_a_station_draws_does_not_depend_on_its_place_in_the_file() {
+fn random_draws_of_a_station_do_not_depend_on_its_position_in_the_file() {
     let station = |name: &str| format!("[[station]]\nname = \"{name}\"\nrate = \"54 Mb/s\"\n");
     let source = |name: &str| {
         format!(

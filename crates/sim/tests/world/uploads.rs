@@ -1,9 +1,9 @@
-//! Uploads alone: their ACKs are all that the box releases, and all that waits in the access point.
+//! Uploads alone: the box releases only their ACKs, and only these wait in the access point.
 
 use evenair_scenario::Scenario;
 
-/// Uploads of 802.11ax whose rates are reported: how long ACKs wait in the access point (95 of 100 no longer, in milliseconds), and
-/// what all carry, IP-level Mb/s.
+/// Uploads of 802.11ax with reported rates: 95th percentile of the ACKs' time in the access point in ms, and their total IP-level
+/// rate in Mb/s.
 fn uploads(count: u32, inserted: bool) -> (f64, f64) {
     let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
     let text = format!(
@@ -39,8 +39,8 @@ to = "12 s"
     (ap.sojourn.as_ref().expect("it sends").p95_ms, phase.total_ip_mbps)
 }
 
-/// An ACK of an upload that goes on is in flight until DATA show that it has arrived. Else ACKs would count as gone at once, and all
-/// of them would wait in the access point as without the box.
+/// An ACK of a continuing upload is in flight until DATA shows that it has arrived. Otherwise ACKs would count as completed at once,
+/// and all of them would wait in the access point as without the box.
 #[test]
 fn acks_of_uploads_wait_in_the_box() {
     for count in [5, 20] {

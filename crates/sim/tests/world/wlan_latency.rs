@@ -1,8 +1,8 @@
-//! What the box shows of the hop between it and the stations, latency and TCP loss, beside the simulator's record of all packets
+//! The box's figures of the hop between it and the stations, latency and TCP loss, compared with the simulator's record of all packets
 //! (`wlan_record`): the median within 15 %, the 95th percentile within 30 %, loss within 0.3 points, inserted and observing.
 //!
-//! The box does not detect DATA that were lost before it at the end of what their sender had sent: nothing behind them shows the gap, and
-//! after its timeout the sender goes on with them. Uploads that overflow their stations' buffers lose much so: see [`Mix::overflows`].
+//! The box does not detect DATA lost before it at the end of a sender's window: no later data shows the gap, and after its timeout the
+//! sender retransmits it. Uploads that overflow their stations' buffers have many such losses: see [`Mix::overflows`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use evenair_sim::{SimOptions, Simulation, Watching, WlanSegments};
 use evenair_units::Span;
 use evenair_workload::Direction;
 
-/// Packets are compared that were acknowledged between these instants, when queues are full.
+/// Only packets acknowledged between these instants are compared, when queues are full.
 const FROM: Span = Span::from_secs(8);
 const TO: Span = Span::from_secs(48);
-/// Stations with fewer packets in the record are idle: some in a second.
+/// Stations with fewer packets in the record, less than a few per second, are idle.
 const BUSY: usize = 200;
-/// Bounds: of percentiles in percent, of loss in points.
+/// Percentiles and their tolerances in percent; tolerance of loss in percentage points.
 const BOUNDS: [(u64, f64); 2] = [(50, 15.0), (95, 30.0)];
 const LOSS_BOUND: f64 = 0.3;
 const WAYS: [Direction; 2] = [Direction::Down, Direction::Up];
@@ -32,9 +32,9 @@ enum Mode {
 /// A site.
 struct Mix {
     name: &'static str,
-    /// Keys of a scenario beside those that all have.
+    /// Keys of a scenario in addition to the common ones.
     site: &'static str,
-    /// Losses at the end of what a sender had sent are many: what is shown is a lower bound while observing.
+    /// Many losses are at the end of a sender's window: the shown loss is a lower bound while observing.
     overflows: bool,
 }
 
@@ -107,7 +107,7 @@ const MIXES: [Mix; 5] = [
     },
 ];
 
-/// What the box shows of a station.
+/// The box's figures of a station.
 #[derive(Default)]
 struct Shown {
     latency: Latency,
@@ -115,7 +115,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// Stations are known by their addresses, which end with the numbers of their hosts.
+    /// The figures of the station whose address ends with the number of its host.
     fn of(report: &Report, host: usize) -> Self {
         let is_it = |mac: [u8; 6]| usize::from(u16::from_be_bytes([mac[4], mac[5]])) == host;
         let station = report.stations.iter().find(|station| is_it(station.mac.0));
@@ -130,12 +130,12 @@ impl Shown {
     }
 }
 
-/// One value, as the box shows it and as it is recorded.
+/// One value, as shown by the box and as recorded.
 struct Pair {
     what: String,
     shown: f64,
     record: f64,
-    /// The difference, in percent or points, and what it may be.
+    /// The difference in percent or points, and its tolerance.
     off: f64,
     bounds: std::ops::RangeInclusive<f64>,
 }
@@ -159,7 +159,7 @@ fn percentiles(shown: &Latency, mut times: Vec<Span>) -> impl Iterator<Item = Pa
     })
 }
 
-/// Shares in percent of DATA lost on the WLAN; those shown as lost beyond the wire port, where none are.
+/// Losses of DATA in percent: those on the WLAN, and those shown as lost beyond the wire port, which must be none.
 fn losses(way: Direction, shown: LossCounts, record: WlanSegments, overflows: bool) -> [Pair; 2] {
     let percent = |lost: u64| 100.0 * lost as f64 / shown.data.max(1) as f64;
     let [wlan, wire, record] = [shown.wlan, shown.wire, record.lost].map(percent);
@@ -183,14 +183,14 @@ fn scenario(site: &str, mode: Mode) -> Scenario {
     Scenario::parse(&text, "wlan-latency.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What was lost toward a station and from it so far.
+/// DATA segments toward a station and from it so far.
 fn lost_so_far(simulation: &Simulation, host: usize) -> [WlanSegments; 2] {
     let apps = || simulation.scenario().apps.iter().enumerate().filter(|(_, app)| app.station == host);
     let plus = |a: WlanSegments, b: WlanSegments| WlanSegments { passed: a.passed + b.passed, lost: a.lost + b.lost };
     WAYS.map(|way| apps().map(|(app, _)| simulation.wlan_segments(app, way)).fold(WlanSegments::default(), plus))
 }
 
-/// Compares a run; what is out of bounds. Prints a line for each busy station.
+/// Compares a run; returns the values out of tolerance. Prints a line for each busy station.
 fn check(mix: &Mix, mode: Mode) -> Vec<String> {
     let scenario = scenario(mix.site, mode);
     let stations: Vec<_> = (0..scenario.hosts.len()).filter(|&host| scenario.hosts[host].place.is_station()).collect();

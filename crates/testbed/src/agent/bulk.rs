@@ -1,7 +1,7 @@
 //! Bulk TCP: one connection at full speed.
 //!
-//! A transfer of known size: the station reports its start, the receiver the arrival of the last byte, and both ends close
-//! the connection normally. A transfer without end is aborted at the end of its application.
+//! For a transfer of known size, the station reports the start, the receiver the arrival of the last byte, and both ends
+//! close the connection normally. An endless transfer is aborted at the end of its application.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,12 +17,12 @@ use super::state::{App, Role, Times, connect, sleep_until};
 
 /// Bytes of one system call. Large, so that the sender's thread wakes up rarely.
 const CHUNK: usize = 128 * 1024;
-/// An application of this kind has one transfer.
+/// Transfer number: an application of this kind has one transfer.
 const ID: u64 = 0;
 
 pub(super) fn listen(address: SocketAddr, transfer: &Transfer, dscp: u8) -> Result<TcpListener, String> {
     let listener = TcpListener::bind(address).map_err(|e| format!("listen on {address}: {e}"))?;
-    // Accepted connections inherit it, and their handshake has it.
+    // Accepted connections and their handshakes inherit the mark.
     mark(&listener, address, dscp).map_err(|e| format!("mark with DSCP {dscp}: {e}"))?;
     if let Transfer::Send { congestion_control: Some(name), .. } = transfer {
         // Accepted connections inherit it.
@@ -65,7 +65,7 @@ fn role(transfer: &Transfer) -> Role {
     }
 }
 
-/// Until the transfer is complete, the peer has gone or the application is stopped.
+/// Runs until the transfer is complete, the peer has closed, or the application is stopped.
 fn run(app: &App, mut stream: TcpStream, transfer: &Transfer) {
     let ended = match transfer {
         Transfer::Send { bytes, .. } => send(&mut stream, *bytes),
@@ -75,7 +75,7 @@ fn run(app: &App, mut stream: TcpStream, transfer: &Transfer) {
     match ended {
         Err(error) if !app.is_stopped() => {
             app.note(format!("the connection ended: {error}"));
-            // For the testbed nothing, if it was of unknown size or had arrived.
+            // Ignored by the testbed if the size is unknown or the transfer is complete.
             app.report(&Report::TransferFailed { app: app.number, id: ID });
         }
         _ => {}
@@ -90,7 +90,7 @@ fn send(stream: &mut TcpStream, bytes: Option<u64>) -> std::io::Result<()> {
         stream.write_all(&chunk[..size])?;
         left = left.map(|left| left - size as u64);
     }
-    // All is written but not all has arrived: the receiver closes when it has read to the end.
+    // Everything is written but not everything has arrived: the receiver closes when it has read to the end.
     finish_on_close(&*stream).map_err(Error::other)?;
     stream.shutdown(std::net::Shutdown::Write)?;
     stream.read(&mut [0]).map(|_| ())
@@ -102,7 +102,7 @@ fn receive(app: &App, stream: &mut TcpStream, bytes: Option<u64>) -> std::io::Re
     loop {
         match stream.read(&mut buffer)? {
             0 if bytes.is_some_and(|bytes| received < bytes) => return Err(ErrorKind::UnexpectedEof.into()),
-            // The sender, which waits for the end, is to see one and no reset.
+            // The sender waits for the end of the connection and must not see a reset.
             0 => return finish_on_close(&*stream).map_err(Error::other),
             n => {
                 app.count_received(n);
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_known_size_arrives_whole_and_closes_in_order() {
+    fn a_transfer_of_known_size_arrives_whole_and_closes_normally() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
         let server = listener.local_addr().expect("bound");
         let theirs = Arc::new(App::new(0, 0, Arc::default()));

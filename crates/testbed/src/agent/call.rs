@@ -13,12 +13,12 @@ use evenair_workload::{DatagramSource, Phase};
 use super::protocol::{Call, Report};
 use super::state::{App, Times, sleep_until};
 
-/// A codec agreed upon between the two ends (RFC 3551, 3), whose clock ticks as that of G.711.
+/// Dynamic payload type (RFC 3551, 3), whose clock is that of G.711.
 const PAYLOAD_TYPE: u8 = 96;
 const CLOCK_HZ: u64 = 8_000;
-/// Where it says when it was sent; no packet is shorter.
+/// Position of the sending time in a packet, in bytes; no packet is shorter.
 const SENT: std::ops::Range<usize> = RTP_HEADER.0 as usize..RTP_HEADER.0 as usize + 8;
-/// Time between two reports.
+/// Time between two reports, in nanoseconds.
 const REPORT_NS: u64 = 1_000_000_000;
 
 pub(super) fn speak(app: &App, socket: &UdpSocket, to: SocketAddr, mut source: DatagramSource, times: Times) {
@@ -55,7 +55,7 @@ pub(super) fn listen(app: &App, socket: &UdpSocket, call: &Call, times: Times) {
     let mut next_report = times.start_ns + REPORT_NS;
     loop {
         let stopped = app.is_stopped();
-        // The rest of what has come by the end is heard, too: the socket is asked before the end is acted upon.
+        // Packets received before the end count, too: the socket is read before the end is checked.
         if let Ok((n, _)) = socket.recv_from(&mut buffer) {
             app.count_received(n);
             if let Some(sent_ns) = buffer[..n].get(SENT).and_then(|bytes| bytes.first_chunk()) {

@@ -13,10 +13,10 @@ use evenair_sys::process::tie;
 
 use super::state::{App, Times, sleep_until};
 
-/// No reports during a transfer: they are not read, and a full pipe would stop the transfer.
+/// No interim reports: the agent does not read them, and a full pipe would block the transfer.
 const NO_REPORTS: [&str; 2] = ["--interval", "0"];
 
-/// A client's choices.
+/// Options of a client.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     pub(super) local: IpAddr,
@@ -29,14 +29,14 @@ pub(super) struct Client {
     pub(super) dscp: u8,
 }
 
-/// Starts a server. Dies with the calling thread, which has to stay.
+/// Starts a server. It dies with the calling thread, which must live for the whole run.
 pub(super) fn serve(listen: SocketAddr) -> Result<Child, String> {
     let mut command = Command::new("iperf3");
     command.args(["--server", "--bind", &listen.ip().to_string(), "--port", &listen.port().to_string()]);
     spawn(command.args(NO_REPORTS))
 }
 
-/// Notes when a server ends before its application.
+/// Reports a server that ends before its application.
 pub(super) fn watch(app: &App, mut server: Child) {
     if let Some(_ended) = wait(app, &mut server) {
         app.note(format!("the iperf3 server ended: {}", last_words(&mut server)));
@@ -86,13 +86,13 @@ fn spawn(command: &mut Command) -> Result<Child, String> {
     tie(command, None).spawn().map_err(|e| format!("start iperf3: {e}"))
 }
 
-/// Whether it succeeded; `None` where the application stopped first.
+/// Whether it succeeded; `None` if the application stopped first.
 fn wait(app: &App, child: &mut Child) -> Option<bool> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status.success()),
             Ok(None) if app.is_stopped() => {
-                // Both fail only where it has just ended by itself.
+                // Both fail only if it has just ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
                 return None;
@@ -103,7 +103,7 @@ fn wait(app: &App, child: &mut Child) -> Option<bool> {
     }
 }
 
-/// What it wrote; iperf3 puts some of its errors on standard output.
+/// The child's output; iperf3 writes some of its errors to standard output.
 fn last_words(child: &mut Child) -> String {
     let mut text = String::new();
     for pipe in [child.stderr.take().map(read_all), child.stdout.take().map(read_all)].into_iter().flatten() {
@@ -114,7 +114,7 @@ fn last_words(child: &mut Child) -> String {
 
 fn read_all(mut pipe: impl std::io::Read) -> String {
     let mut text = String::new();
-    // What could be read is what there is to show.
+    // Show whatever could be read.
     let _ = pipe.read_to_string(&mut text);
     text
 }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_asked_for_no_reports() {
+    fn a_client_sends_no_interim_reports() {
         let client = Client {
             local: [127, 0, 0, 1].into(),
             server: ([127, 0, 0, 1], 5201).into(),

@@ -1,5 +1,4 @@
-//! The differentiated services code point of sockets (RFC 2474): the upper six bits of IPv4's octet for the type of
-//! service and of IPv6's traffic class.
+//! DSCP of sockets (RFC 2474): the upper six bits of IPv4's type-of-service octet and of IPv6's traffic class.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -7,14 +6,14 @@ use std::os::fd::AsFd;
 
 use socket2::{Domain, SockRef, Socket, Type};
 
-/// Marks what a socket sends from now on; `address` says which IP it has.
+/// Marks all further packets of a socket; `address` determines the IP version.
 pub(super) fn mark(socket: &impl AsFd, address: SocketAddr, dscp: u8) -> io::Result<()> {
     let octet = u32::from(dscp) << 2;
     let socket = SockRef::from(socket);
     if address.is_ipv4() { socket.set_tos_v4(octet) } else { socket.set_tclass_v6(octet) }
 }
 
-/// Connects with every segment marked, the first too.
+/// Connects with every segment marked, including the first one.
 pub(super) fn connect(server: SocketAddr, dscp: u8) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(server), Type::STREAM, None)?;
     mark(&socket, server, dscp)?;

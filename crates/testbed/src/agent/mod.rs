@@ -1,7 +1,7 @@
 //! The agent: the process on each host of the testbed that generates its traffic.
 //!
 //! It reads commands from standard input and writes reports to standard output (see [`protocol`]); at the end of its input
-//! it exits, with all that it started. None of this crosses the network under test.
+//! it exits and ends everything it started. None of this crosses the network under test.
 
 mod bulk;
 mod call;
@@ -25,7 +25,7 @@ use evenair_workload::DatagramSource;
 use protocol::{Part, Report, Request, Task, Transfer};
 use state::{App, Reporter, Times, sleep_until};
 
-/// What is left to do for a part once the run begins.
+/// The rest of a part's work, run once the run begins.
 type Job = Box<dyn FnOnce(&Arc<App>, Times) + Send>;
 
 /// A part that is prepared.
@@ -39,7 +39,7 @@ struct Prepared {
 /// Runs the agent on standard input and output until its input ends.
 ///
 /// # Errors
-/// Where a request is not understood: the two ends are of different versions.
+/// If a request cannot be parsed: the two ends are of different versions.
 pub fn main() -> Result<(), String> {
     let reporter = Arc::new(Reporter);
     let mut prepared = Vec::new();
@@ -69,7 +69,7 @@ fn prepare(part: Part, reporter: &Arc<Reporter>) -> Option<Prepared> {
     }
 }
 
-/// Takes the sockets that a task needs, and says what is to be done with them. What they send is marked with `dscp`.
+/// Opens the sockets of a task, which mark their packets with `dscp`, and returns the task's job.
 fn job(task: Task, dscp: u8) -> Result<Job, String> {
     Ok(match task {
         Task::BulkServer { listen, transfer } => {
@@ -105,7 +105,7 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
             Box::new(move |app, times| call::listen(app, &socket, &call, times))
         }
         Task::AnswerCalls { telephone } => {
-            // Started from the agent's main thread, with which it ends.
+            // A child of the agent's main thread, with which it ends.
             let running = softphone::start(&telephone, dscp)?;
             Box::new(move |app, _| softphone::watch(app, running))
         }
@@ -146,7 +146,7 @@ fn job(task: Task, dscp: u8) -> Result<Job, String> {
             Box::new(move |app, times| web::read_pages(app, reading, times))
         }
         Task::Iperf3Server { listen } => {
-            // Started from the agent's main thread, with which it ends.
+            // A child of the agent's main thread, with which it ends.
             let server = iperf::serve(listen)?;
             Box::new(move |app, _| iperf::watch(app, server))
         }
@@ -175,7 +175,7 @@ fn begin(parts: Vec<Prepared>, origin_ns: u64, interval_ns: u64) {
     }
 }
 
-/// Reports all applications at the end of each interval, for ever.
+/// Reports all applications at the end of each interval, forever.
 fn sample(apps: &[Arc<App>], origin_ns: u64, interval_ns: u64) {
     for index in 0.. {
         sleep_until(origin_ns + (index + 1) * interval_ns);

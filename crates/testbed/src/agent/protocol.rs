@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// One part of an application. Servers listen before they answer [`Report::Prepared`]; nothing moves yet.
+    /// Prepare one part of an application. Servers listen before they answer [`Report::Prepared`]; no traffic flows yet.
     Prepare(Box<Part>),
     /// The run begins.
     Begin {
-        /// Its start.
+        /// Start of the run.
         origin_ns: u64,
         /// Samples are taken at multiples of this after the start.
         interval_ns: u64,
@@ -29,11 +29,11 @@ pub enum Request {
 pub struct Part {
     /// The application's number in the scenario.
     pub app: usize,
-    /// After the start of the run.
+    /// Start, after that of the run.
     pub start_ns: u64,
-    /// After the start of the run.
+    /// End, after the start of the run.
     pub stop_ns: u64,
-    /// Differentiated services code point of what it sends.
+    /// DSCP of its packets.
     pub dscp: u8,
     /// What to do.
     pub task: Task,
@@ -43,108 +43,108 @@ pub struct Part {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Accepts TCP connections and sends or discards.
+    /// Accepts TCP connections and sends or discards data.
     BulkServer {
         /// Where it listens.
         listen: SocketAddr,
-        /// What it does with a connection.
+        /// Direction and size of the transfer.
         transfer: Transfer,
     },
-    /// Opens one TCP connection, repeating until one is established, and sends or discards.
+    /// Opens one TCP connection, repeating until one is established, and sends or discards data.
     BulkClient {
         /// The server.
         server: SocketAddr,
-        /// What it does with the connection.
+        /// Direction and size of the transfer.
         transfer: Transfer,
     },
-    /// Accepts connections over QUIC and sends or discards.
+    /// Accepts connections over QUIC and sends or discards data.
     QuicServer {
         /// Where it listens.
         listen: SocketAddr,
-        /// What it does with a connection.
+        /// Direction and size of the transfer.
         transfer: Transfer,
-        /// X.509, DER.
+        /// X.509 certificate, DER.
         certificate: Vec<u8>,
         /// Its private key, PKCS #8, DER.
         key: Vec<u8>,
     },
-    /// Opens one connection over QUIC, repeating until one is established, and sends or discards.
+    /// Opens one connection over QUIC, repeating until one is established, and sends or discards data.
     QuicClient {
         /// The server.
         server: SocketAddr,
-        /// What it does with the connection.
+        /// Direction and size of the transfer.
         transfer: Transfer,
-        /// That of the server, the only one that is trusted.
+        /// Certificate of the server, the only one that is trusted.
         certificate: Vec<u8>,
     },
     /// Sends datagrams.
     UdpSender {
-        /// Where from.
+        /// Source address.
         local: SocketAddr,
-        /// Where to.
+        /// Destination address.
         remote: SocketAddr,
-        /// Which, and when.
+        /// Sizes and times of the datagrams.
         spec: DatagramSpec,
-        /// Seed of its draws.
+        /// Seed of the random draws.
         seed: u64,
     },
-    /// Speaks: one direction of a call.
+    /// Sends one direction of a call.
     Speaker {
-        /// Where from.
+        /// Source address.
         local: SocketAddr,
-        /// Where to.
+        /// Destination address.
         remote: SocketAddr,
-        /// Which packets, and when.
+        /// Packets of the call and their times.
         spec: VoipSpec,
-        /// Seed of its draws.
+        /// Seed of the random draws.
         seed: u64,
     },
-    /// Listens, and judges what it hears.
+    /// Receives one direction of a call and measures its quality.
     Listener {
         /// Where it listens.
         local: SocketAddr,
-        /// To what.
+        /// The call it expects.
         call: Call,
     },
-    /// Runs baresip and lets it answer.
+    /// Runs baresip and answers calls.
     AnswerCalls {
         /// The telephone.
         telephone: Telephone,
     },
-    /// Runs baresip and lets it call.
+    /// Runs baresip and calls.
     Call {
         /// The telephone.
         telephone: Telephone,
     },
-    /// Takes or sends the transfers that a station opens.
+    /// Receives or sends the transfers that a station opens.
     TransferServer {
         /// Where it listens.
         listen: SocketAddr,
-        /// The station sends.
+        /// Upload: the station sends.
         up: bool,
-        /// Congestion control of what it sends.
+        /// Congestion control of its connections.
         congestion_control: String,
     },
     /// Opens transfers as they arrive.
     FlowClient {
         /// The server.
         server: SocketAddr,
-        /// The station sends.
+        /// Upload: the station sends.
         up: bool,
-        /// Congestion control of what it sends.
+        /// Congestion control of its connections.
         congestion_control: String,
         /// Arrivals.
         spec: FlowSpec,
         /// Seed of the draws.
         seed: u64,
     },
-    /// One transfer after another.
+    /// Opens one transfer after another.
     FileClient {
         /// The server.
         server: SocketAddr,
-        /// The station sends.
+        /// Upload: the station sends.
         up: bool,
-        /// Congestion control of what it sends.
+        /// Congestion control of its connections.
         congestion_control: String,
         /// Files and pauses.
         spec: OnOffSpec,
@@ -156,11 +156,11 @@ pub enum Task {
         /// Where it listens.
         local: SocketAddr,
     },
-    /// Counts datagrams to a group.
+    /// Counts datagrams to a multicast group.
     GroupReceiver {
         /// The group.
         group: Ipv4Addr,
-        /// The port that they go to.
+        /// Destination port.
         port: u16,
         /// Address of the interface at which it listens.
         interface: Ipv4Addr,
@@ -170,11 +170,11 @@ pub enum Task {
         /// Where it listens.
         listen: SocketAddr,
     },
-    /// Sends a small datagram at regular times and measures when it comes back.
+    /// Sends a small datagram at regular intervals and measures its round-trip time.
     Pinger {
         /// The echo server.
         server: SocketAddr,
-        /// Time between two.
+        /// Time between two datagrams.
         interval_ns: u64,
     },
     /// Serves objects of any size: `GET /SIZE`.
@@ -188,13 +188,13 @@ pub enum Task {
     WebReader {
         /// The server.
         server: SocketAddr,
-        /// Fewest and most further objects of a page.
+        /// Minimum and maximum number of further objects of a page.
         objects: (u32, u32),
         /// Bytes of an object.
         size: Distribution,
         /// Pause after a page.
         think_ns: u64,
-        /// Seed of its draws.
+        /// Seed of the random draws.
         seed: u64,
     },
     /// Runs `iperf3 --server`.
@@ -204,61 +204,61 @@ pub enum Task {
     },
     /// Runs `iperf3 --client`.
     Iperf3Client {
-        /// Where from.
+        /// Source address.
         local: IpAddr,
         /// The server.
         server: SocketAddr,
         /// Client port of the data connection, by which routing distinguishes it from the control connection.
         data_port: u16,
-        /// The server sends.
+        /// Reverse mode: the server sends.
         reverse: bool,
-        /// How much to send; until stopped where absent.
+        /// Bytes to send; until stopped if absent.
         bytes: Option<u64>,
-        /// Congestion control of the sender, where it is not the host's.
+        /// Congestion control of the sender, if it is not the host's.
         congestion_control: Option<String>,
     },
 }
 
-/// One direction of a call as its listener knows it.
+/// One direction of a call, as configured for its listener.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// What is sent, and how it is heard.
+    /// Packets and parameters of the quality.
     pub spec: VoipSpec,
     /// Starts and ends of the scenario's phases, nanoseconds after the start of the run.
     pub phases: Vec<(u64, u64)>,
-    /// The call's own start and end, the same.
+    /// Start and end of the call, in the same unit.
     pub lasts: (u64, u64),
-    /// Seed of the speaker's draws.
+    /// Seed of the speaker's random draws.
     pub seed: u64,
 }
 
-/// A telephone.
+/// A baresip instance.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telephone {
-    /// Address and port of its SIP.
+    /// SIP address and port.
     pub sip: SocketAddr,
     /// Port of its RTP, an even number.
     pub rtp_port: u16,
-    /// What it speaks.
+    /// Codec.
     pub codec: BaresipCodec,
-    /// Whom it calls; otherwise it waits to be called.
+    /// SIP address that it calls; `None`: it waits for a call.
     pub calls: Option<SocketAddr>,
 }
 
-/// Which way a bulk connection is used by the one who has this.
+/// Use of a bulk connection by one of its ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transfer {
-    /// It sends.
+    /// Sends data.
     Send {
-        /// How much; until stopped where absent.
+        /// Bytes to send; until stopped if absent.
         bytes: Option<u64>,
-        /// Congestion control, where it is not the host's.
+        /// Congestion control, if it is not the host's.
         congestion_control: Option<String>,
     },
-    /// It reads and discards.
+    /// Reads and discards data.
     Receive {
-        /// How much will come; without end where absent.
+        /// Expected bytes; endless if absent.
         bytes: Option<u64>,
     },
 }
@@ -280,82 +280,82 @@ pub enum Report {
         index: u64,
         /// Bytes received since the start.
         received_bytes: u64,
-        /// The connection, on the host that sends.
+        /// State of the connection, on the host that sends.
         tcp: Option<TcpSample>,
     },
     /// An echo came back.
     Echo {
         /// The application.
         app: usize,
-        /// When it came.
+        /// Time of arrival.
         at_ns: u64,
-        /// How long it took.
+        /// Round-trip time.
         rtt_us: u64,
     },
     /// A page was read.
     Page {
         /// The application.
         app: usize,
-        /// When it began.
+        /// Time at which the page began.
         began_ns: u64,
-        /// How long it took.
+        /// Duration.
         took_us: u64,
         /// Objects, the main one included.
         objects: u32,
-        /// Their bytes.
+        /// Bytes of all objects.
         bytes: u64,
     },
-    /// A transfer begins: its connection is about to be opened, or what it sends to be written.
+    /// A transfer begins: its connection is about to be opened, or its data to be written.
     TransferBegan {
         /// The application.
         app: usize,
-        /// Number of the transfer at its application.
+        /// Number of the transfer in its application.
         id: u64,
-        /// When.
+        /// Time of the start.
         at_ns: u64,
-        /// Its size.
+        /// Size of the transfer.
         bytes: u64,
     },
-    /// Its receiver has the last byte.
+    /// The receiver of a transfer has the last byte.
     TransferDone {
         /// The application.
         app: usize,
         /// Number of the transfer.
         id: u64,
-        /// When.
+        /// Time of completion.
         at_ns: u64,
     },
-    /// It came to nothing.
+    /// A transfer failed.
     TransferFailed {
         /// The application.
         app: usize,
         /// Number of the transfer.
         id: u64,
     },
-    /// It did not begin: too many were under way.
+    /// A transfer was refused: too many were in progress.
     TransferRefused {
         /// The application.
         app: usize,
     },
-    /// What was heard of a call so far, by the number of the phase.
+    /// Reception of a call so far, by phase.
     Call {
         /// The application.
         app: usize,
-        /// Phases in which anything was sent.
+        /// Statistics of the phases in which packets were sent, with their numbers.
         heard: Vec<(usize, Heard)>,
     },
-    /// Something worth a line in the log, such as a connection that could not be made.
+    /// A message for the log, such as a failed connection.
     Note {
         /// The application.
         app: usize,
-        /// What happened.
+        /// The message.
         text: String,
     },
-    /// A part cannot be done at all.
+    /// A part failed entirely.
     Failed {
         /// The application.
         app: usize,
-        /// Why.
+        /// The error.
         error: String,
     },
 }
@@ -363,9 +363,9 @@ pub enum Report {
 /// The sending side of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpSample {
-    /// Congestion window.
+    /// Congestion window, in segments.
     pub cwnd_segments: u32,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time, in microseconds.
     pub srtt_us: u32,
     /// Segments retransmitted since the connection began.
     pub retransmits: u32,
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_survive_a_line_of_json() {
+    fn messages_are_read_back_from_a_line_of_json() {
         let part = Part {
             app: 3,
             start_ns: 1,

@@ -23,24 +23,24 @@ use super::protocol::{Report, TcpSample, Transfer};
 use super::state::{App, Times, sleep_until};
 use super::udp;
 
-/// What the certificate is for.
+/// Server name in the certificate.
 pub const NAME: &str = "evenair";
-/// What quinn knows, as Linux names it.
+/// Congestion controls of quinn, by Linux's names.
 pub const CONGESTION_CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
-/// How often an end looks whether it is to stop.
+/// Interval at which an end checks whether it must stop.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Bytes written or read at once.
 const CHUNK: usize = 64 * 1024;
-/// An application of this kind has one transfer.
+/// Transfer number: an application of this kind has one transfer.
 const ID: u64 = 0;
 
-/// What a server proves itself with: certificate and private key.
+/// Identity of a server: certificate and private key.
 pub(super) struct Identity {
     pub(super) certificate: Vec<u8>,
     pub(super) key: Vec<u8>,
 }
 
-/// The socket and the rules of a server.
+/// Opens the socket of a server and makes its configuration.
 pub(super) fn listen(
     address: SocketAddr,
     identity: Identity,
@@ -93,7 +93,7 @@ fn client_config(certificate: Vec<u8>, transfer: &Transfer) -> Result<ClientConf
     Ok(config)
 }
 
-/// One connection from its first packet to its end; whether it ever stood.
+/// Runs one connection from its first packet to its end; returns whether it was ever established.
 fn connect(app: &App, server: SocketAddr, config: ClientConfig, transfer: &Transfer) -> Result<bool, String> {
     let any: SocketAddr = if server.is_ipv4() { ([0; 4], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = udp::bind(any, app.dscp)?;
@@ -107,7 +107,7 @@ fn connect(app: &App, server: SocketAddr, config: ClientConfig, transfer: &Trans
 
 fn transport(transfer: &Transfer) -> Result<TransportConfig, String> {
     let mut config = TransportConfig::default();
-    // Data may wait in a loaded buffer for long; that is no reason to give up.
+    // Data may be queued in a full buffer for long without the connection being lost.
     config.max_idle_timeout(None).keep_alive_interval(Some(Duration::from_secs(5)));
     if let Transfer::Send { congestion_control: Some(name), .. } = transfer {
         config.congestion_controller_factory(congestion_control(name)?);
@@ -124,25 +124,25 @@ fn congestion_control(name: &str) -> Result<Arc<dyn ControllerFactory + Send + S
     }
 }
 
-/// One end: its socket, its endpoint, and the connection that it has.
+/// One end: its socket, its endpoint, and its connection.
 struct End<'a> {
     app: &'a App,
     socket: UdpSocket,
     epoll: Epoll,
     endpoint: Endpoint,
-    /// A server's is the last one that came.
+    /// The server's latest connection, or the client's only one.
     link: Option<(ConnectionHandle, Connection)>,
     is_server: bool,
     transfer: &'a Transfer,
     stream: Option<StreamId>,
-    /// Still to be written, where that is known.
+    /// Bytes still to be written, if the size is known.
     left: Option<u64>,
     received: u64,
     /// The connection was established.
     stood: bool,
     /// The transfer is complete, or the connection is lost.
     over: bool,
-    /// A datagram that goes out, or comes in.
+    /// Buffer for a datagram to send or one received.
     buffer: Vec<u8>,
 }
 
@@ -171,7 +171,7 @@ impl<'a> End<'a> {
         })
     }
 
-    /// Until the application is stopped; a client also, until its connection is over.
+    /// Runs until the application is stopped; a client only until its connection is over.
     fn run(&mut self) -> Result<(), String> {
         while !self.app.is_stopped() && (self.is_server || !self.over || !self.is_drained()) {
             self.handle_due();
@@ -187,7 +187,7 @@ impl<'a> End<'a> {
         self.link.as_ref().is_none_or(|(_, connection)| connection.is_drained())
     }
 
-    /// What was due by now.
+    /// Handles an expired timer of the connection.
     fn handle_due(&mut self) {
         let now = Instant::now();
         if let Some((_, connection)) = &mut self.link
@@ -197,7 +197,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// What endpoint and connection have to say to each other, and to us.
+    /// Exchanges events between endpoint, connection and application.
     fn handle_events(&mut self) {
         let Some((handle, connection)) = &mut self.link else { return };
         while let Some(event) = connection.poll_endpoint_events() {
@@ -210,7 +210,7 @@ impl<'a> End<'a> {
                 Event::Connected => self.stood = true,
                 Event::ConnectionLost { reason } if !self.over => {
                     self.over = true;
-                    // The sender closes when it knows that all has arrived.
+                    // The sender closes when it knows that everything has arrived.
                     let in_order = matches!(&reason, ConnectionError::ApplicationClosed(close) if close.error_code == VarInt::from_u32(0));
                     if self.stood && !in_order {
                         self.app.note(format!("the connection ended: {reason}"));
@@ -244,7 +244,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// As much as the connection takes.
+    /// Writes as much data as the connection accepts.
     fn write(&mut self) {
         static CONTENT: [u8; CHUNK] = [0x5a; CHUNK];
         let Some((_, connection)) = &mut self.link else { return };
@@ -260,11 +260,11 @@ impl<'a> End<'a> {
                 Err(error) => return self.app.note(format!("the stream ended: {error}")),
             }
         }
-        // A second time it is finished already.
+        // An error means that the stream is finished already.
         let _ = connection.send_stream(stream).finish();
     }
 
-    /// All that has come.
+    /// Reads all data received.
     fn read(&mut self) {
         let Some((_, connection)) = &mut self.link else { return };
         if self.stream.is_none() {
@@ -281,7 +281,7 @@ impl<'a> End<'a> {
                 self.app.report(&Report::TransferDone { app: self.app.number, id: ID, at_ns: monotonic_ns() });
             }
         }
-        // What is to be sent is asked for in the next step anyway.
+        // The next step polls for transmissions anyway.
         let _ = chunks.finalize();
     }
 
@@ -289,19 +289,19 @@ impl<'a> End<'a> {
         let Some((_, connection)) = &mut self.link else { return };
         self.buffer.clear();
         while let Some(transmit) = connection.poll_transmit(Instant::now(), 1, &mut self.buffer) {
-            // What the kernel refuses is lost, and sent again like all that is.
+            // A datagram that the kernel refuses is lost and retransmitted.
             let _ = self.socket.send_to(&self.buffer[..transmit.size], transmit.destination);
             self.buffer.clear();
         }
     }
 
-    /// Waits until a datagram comes or something is due, and takes in what has come.
+    /// Waits for a datagram or a deadline, and handles all datagrams received.
     fn receive(&mut self) -> Result<(), String> {
         let due = self.link.as_mut().and_then(|(_, connection)| connection.poll_timeout());
         let mut wait = due.map_or(PATIENCE, |at| at.saturating_duration_since(Instant::now()).min(PATIENCE));
         self.buffer.resize(CHUNK, 0);
         while self.epoll.wait(Some(wait)).map_err(|e| e.to_string())?.next().is_some() {
-            // An ICMP error, or a datagram with a wrong checksum: there is nothing then.
+            // An ICMP error, or a datagram with a wrong checksum: nothing to read.
             let Ok((size, from)) = self.socket.recv_from(&mut self.buffer) else { break };
             let data = BytesMut::from(&self.buffer[..size]);
             self.handle(from, data);
@@ -328,7 +328,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// Of a connection that this end has; one that was given up is not answered.
+    /// Handles an event of this end's connection; events of earlier connections are ignored.
     fn handle_of(&mut self, of: ConnectionHandle, event: ConnectionEvent) {
         if let Some((handle, connection)) = &mut self.link
             && *handle == of
@@ -337,7 +337,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// A connection comes, in the place of the one before it.
+    /// Begins a connection, in place of the previous one.
     fn begin(&mut self, link: (ConnectionHandle, Connection)) {
         let (Transfer::Send { bytes, .. } | Transfer::Receive { bytes }) = *self.transfer;
         (self.link, self.stream, self.left) = (Some(link), None, bytes);
@@ -351,7 +351,7 @@ mod tests {
 
     use super::*;
 
-    /// A transfer of known size arrives completely in either direction, and the client is then done with it.
+    /// A transfer of known size arrives completely in both directions, which ends the client.
     #[test]
     fn a_transfer_arrives_whole() {
         const BYTES: u64 = 3_000_000;
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_of_somebody_else_is_not_trusted() {
+    fn another_certificate_is_not_trusted() {
         let [mine, other] =
             [0, 1].map(|_| rcgen::generate_simple_self_signed([NAME.to_owned()]).expect("a certificate"));
         let transfer = Transfer::Receive { bytes: None };

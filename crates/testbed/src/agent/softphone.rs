@@ -1,8 +1,8 @@
 //! Calls with baresip (<https://github.com/baresip/baresip>), a telephone program that is independent of the testbed.
 //!
-//! Each host runs one instance, without a registrar: the station's dials, the server's answers. They send a tone. SIP is
-//! not on its standard port, and RTP is on a port that the box does not know; the testbed measures the quality where the
-//! packets leave and reach the hosts (`calls`), not baresip.
+//! Each host runs one instance, without a registrar: the station's instance calls, the server's answers. They send a tone.
+//! SIP is not on its standard port, and RTP is on a port that the box does not know; the testbed measures the quality where
+//! the packets leave and reach the hosts (`calls`), not in baresip.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use evenair_workload::voice::BaresipCodec;
 use super::protocol::Telephone;
 use super::state::{App, Times, sleep_until};
 
-/// Where Debian and others have baresip's modules.
+/// Directories of baresip's modules in Debian and other distributions.
 const MODULES: [&str; 4] = [
     "/usr/lib/baresip/modules",
     "/usr/local/lib/baresip/modules",
@@ -25,10 +25,10 @@ const MODULES: [&str; 4] = [
     "/usr/lib/aarch64-linux-gnu/baresip/modules",
 ];
 
-/// Of every telephone: one is reached by its address, and answers to this name only.
+/// User name of every instance: it is called by its address, and answers to this name only.
 const USER: &str = "evenair";
 
-/// A telephone that runs. Dropping it takes its folder away.
+/// A running instance. Dropping it removes its folder.
 #[derive(Debug)]
 pub(super) struct Running {
     child: Child,
@@ -37,14 +37,14 @@ pub(super) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // All of these fail only where there is nothing left to do.
+        // All of these fail only if there is nothing left to do.
         let _ = self.child.kill();
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Starts one. It dies with the calling thread, which has to stay.
+/// Starts an instance. It dies with the calling thread, which must live for the whole run.
 pub(super) fn start(telephone: &Telephone, dscp: u8) -> Result<Running, String> {
     let folder = std::env::temp_dir().join(format!("evenair-baresip-{}-{}", std::process::id(), telephone.rtp_port));
     let failed = |what: &str, error: std::io::Error| format!("{what} {}: {error}", folder.display());
@@ -69,7 +69,7 @@ pub(super) fn start(telephone: &Telephone, dscp: u8) -> Result<Running, String> 
     }
 }
 
-/// Waits until the application stops; notes where the telephone ends before.
+/// Waits until the application stops; reports an instance that ends earlier.
 pub(super) fn watch(app: &App, mut running: Running) {
     while !app.is_stopped() {
         if let Ok(Some(status)) = running.child.try_wait() {
@@ -80,7 +80,7 @@ pub(super) fn watch(app: &App, mut running: Running) {
     }
 }
 
-/// Calls, once the application starts.
+/// Calls once the application starts.
 pub(super) fn call(app: &Arc<App>, telephone: &Telephone, times: Times) {
     sleep_until(times.start_ns);
     match start(telephone, app.dscp) {
@@ -89,7 +89,7 @@ pub(super) fn call(app: &Arc<App>, telephone: &Telephone, times: Times) {
     }
 }
 
-/// Names are those of baresip's documented configuration.
+/// The configuration. Names are those of baresip's documentation.
 fn config(telephone: &Telephone, modules: &str, dscp: u8) -> String {
     let Telephone { sip, rtp_port, .. } = telephone;
     let (tos, last) = (u32::from(dscp) << 2, rtp_port + 2);
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_marked_unless_that_is_asked_for() {
+    fn packets_are_marked_only_if_configured() {
         let sip = ([10, 0, 0, 1], 10_003).into();
         let telephone = Telephone { sip, rtp_port: 28_006, codec: BaresipCodec::Pcmu, calls: None };
         let text = config(&telephone, "/m", 0);

@@ -13,10 +13,10 @@ use evenair_sys::tcp;
 use super::marking;
 use super::protocol::{Report, TcpSample};
 
-/// What goes wrong less than this before the end of an application is the end.
+/// Errors within this time before the end of an application, in nanoseconds, are caused by the end.
 const END_NS: u64 = 50_000_000;
 
-/// Writes reports, one line each, whole.
+/// Writes reports to standard output, one line each.
 #[derive(Debug, Default)]
 pub(super) struct Reporter;
 
@@ -26,13 +26,13 @@ impl Reporter {
         line.push('\n');
         let mut out = std::io::stdout().lock();
         if out.write_all(line.as_bytes()).and_then(|()| out.flush()).is_err() {
-            // The receiver is gone: the testbed has ended.
+            // The pipe is closed: the testbed has ended.
             std::process::exit(1);
         }
     }
 }
 
-/// The run as the agent knows it.
+/// Start and end of the application in the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) start_ns: u64,
@@ -42,20 +42,20 @@ pub(super) struct Times {
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) number: usize,
-    /// With which its packets are marked.
+    /// DSCP of its packets.
     pub(super) dscp: u8,
     pub(super) received: AtomicU64,
     stopped: AtomicBool,
-    /// When it will be stopped; zero while that is not known.
+    /// Monotonic time at which the application stops; zero while unknown.
     stop_ns: AtomicU64,
-    /// The connections, to be sampled (the first) and to be cut at the end.
+    /// Connections: the first one is sampled, and all are closed at the end.
     connections: Mutex<Vec<(TcpStream, Role)>>,
-    /// State of a sender that is not the kernel's.
+    /// TCP state of a sender outside the kernel.
     reported: Mutex<Option<TcpSample>>,
     reporter: Arc<Reporter>,
 }
 
-/// What a connection is to its application.
+/// Role of a connection in its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// The application sends data on it.
@@ -82,7 +82,7 @@ impl App {
         self.reporter.send(report);
     }
 
-    /// Notes something, unless it is the end: both hosts stop at the same time, and the other may be first by a hair.
+    /// Reports a message, except at the end: both hosts stop at the same time, and the other one may be slightly earlier.
     pub(super) fn note(&self, text: String) {
         let stop_ns = self.stop_ns.load(Ordering::Relaxed);
         if stop_ns != 0 && monotonic_ns() + END_NS >= stop_ns {
@@ -103,8 +103,8 @@ impl App {
         self.stopped.load(Ordering::Acquire)
     }
 
-    /// Takes note of a connection: closing it will reset the peer, and the end of the application cuts it. An error
-    /// where the application has ended already.
+    /// Registers a connection: closing it resets the peer, and the end of the application closes it. Returns an error if
+    /// the application has already ended.
     pub(super) fn adopt(&self, stream: &TcpStream, role: Role) -> std::io::Result<()> {
         tcp::reset_on_close(stream)?;
         let copy = stream.try_clone()?;
@@ -116,28 +116,28 @@ impl App {
         Ok(())
     }
 
-    /// Forgets a connection that has ended.
+    /// Removes a connection that has ended.
     pub(super) fn release(&self, stream: &TcpStream) {
         let port = |s: &TcpStream| (s.local_addr().ok(), s.peer_addr().ok());
         let ended = port(stream);
         self.connections().retain(|(held, _)| port(held) != ended);
     }
 
-    /// Ends the application: its threads find their connections cut.
+    /// Ends the application: its threads find their connections closed.
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         for (stream, _) in self.connections().drain(..) {
-            // An error means that the peer has cut it first.
+            // An error means that the peer has closed it first.
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
     }
 
-    /// State of a sender that is not the kernel's.
+    /// Sets the TCP state of a sender outside the kernel.
     pub(super) fn report_sample(&self, sample: TcpSample) {
         *self.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(sample);
     }
 
-    /// The state of its first sending connection.
+    /// State of its first sending connection.
     pub(super) fn sample(&self) -> Option<TcpSample> {
         let reported = *self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.or_else(|| self.sample_of_kernel())
@@ -162,8 +162,8 @@ pub(super) fn sleep_until(at_ns: u64) {
     }
 }
 
-/// Connects, trying again each second, until the application stops. The kernel's own patience with an unanswered
-/// connection attempt (two minutes) comes first.
+/// Connects, retrying each second, until the application stops. The kernel's own timeout for an unanswered connection
+/// attempt (two minutes) comes first.
 pub(super) fn connect(app: &App, server: std::net::SocketAddr, role: Role) -> Option<TcpStream> {
     while !app.is_stopped() {
         let attempt = marking::connect(server, app.dscp).and_then(|stream| app.adopt(&stream, role).map(|()| stream));

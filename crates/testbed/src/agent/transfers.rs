@@ -1,11 +1,11 @@
 //! TCP transfers of known size: arrivals of flows, and file after file.
 //!
-//! The station draws them, from the same random streams as the simulator, and opens the connections. The first 16 bytes of
+//! The station draws them from the same random streams as the simulator, and opens the connections. The first 16 bytes of
 //! each transfer, which the simulator's transfers do not have, are its number and its length. The receiver reports the
 //! arrival of the last byte to the testbed, which knows the start from the station: they share a clock.
 //!
-//! The pause after a file begins when the kernel has had all of an upload acknowledged (polled each millisecond), or when
-//! the station has the last byte of a download: half a round-trip time before its sender knows.
+//! The pause after a file begins when the kernel has had an upload acknowledged completely (polled each millisecond), or
+//! when the station has the last byte of a download: half a round-trip time before its sender knows.
 
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -23,27 +23,27 @@ use super::marking;
 use super::protocol::Report;
 use super::state::{App, Role, Times, sleep_until};
 
-/// Bytes of one system call: there may be hundreds of transfers at once.
+/// Bytes of one system call; small, since there may be hundreds of concurrent transfers.
 const CHUNK: usize = 16 * 1024;
-/// Of a thread that moves one transfer.
+/// Stack size of a thread that runs one transfer, in bytes.
 const STACK: usize = 128 * 1024;
-/// How often an upload is asked whether all is acknowledged.
+/// Interval at which an upload is polled for its last acknowledgment.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// What both ends of an application know.
+/// Configuration shared by both ends of an application.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     pub(super) server: SocketAddr,
-    /// The station sends.
+    /// Upload: the station sends.
     pub(super) up: bool,
-    /// Of the sender.
+    /// Congestion control of the sender.
     pub(super) congestion_control: String,
 }
 
-/// The first bytes of a transfer.
+/// Header at the beginning of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
-    /// Its number at its application.
+    /// Number of the transfer in its application.
     id: u64,
     bytes: u64,
 }
@@ -56,7 +56,7 @@ impl Head {
         bytes
     }
 
-    /// The next on a connection; `None` at its end.
+    /// Reads the next header of a connection; `None` at its end.
     fn read(stream: &mut impl Read) -> std::io::Result<Option<Self>> {
         let mut bytes = [0; 16];
         match stream.read_exact(&mut bytes) {
@@ -69,7 +69,7 @@ impl Head {
     }
 }
 
-/// Answers the station's transfers: takes uploads, sends downloads.
+/// Serves the station's transfers: receives uploads, sends downloads.
 pub(super) fn serve(app: &Arc<App>, listener: &TcpListener, up: bool) {
     while !app.is_stopped() {
         let Ok((mut stream, _)) = listener.accept() else { continue };
@@ -77,7 +77,7 @@ pub(super) fn serve(app: &Arc<App>, listener: &TcpListener, up: bool) {
         spawn(move || {
             let role = if up { Role::Receiver } else { Role::Sender };
             if app.adopt(&stream, role).is_ok() {
-                // Its end and the application's both end the connection; the station reports the failure.
+                // The end of either side ends the connection; the station reports the failure.
                 let _ = answer(&app, &mut stream, up);
                 app.release(&stream);
             }
@@ -89,11 +89,11 @@ fn answer(app: &App, stream: &mut TcpStream, up: bool) -> std::io::Result<()> {
     while let Some(head) = Head::read(stream)? {
         if up { take(app, stream, head)? } else { give(stream, head.bytes)? }
     }
-    // All is done: the station, which waits for the end, is to see one and no reset.
+    // Done: the station waits for the end of the connection and must not see a reset.
     tcp::finish_on_close(stream).map_err(Error::other)
 }
 
-/// Receives a transfer, and says when all is there.
+/// Receives a transfer, and reports its completion.
 fn take(app: &App, stream: &mut TcpStream, head: Head) -> std::io::Result<()> {
     let mut buffer = [0; CHUNK];
     let mut left = head.bytes;
@@ -130,7 +130,7 @@ pub(super) fn open_flows(app: &Arc<App>, ends: &Ends, spec: &FlowSpec, seed: u64
     for (id, arrival) in (0..).zip(own) {
         let due = times.start_ns + arrival.at.as_nanos();
         sleep_until(due);
-        // Actions due exactly at the end are too late, whichever side sees the end first.
+        // Transfers due exactly at the end are too late, so that the result does not depend on which side ends first.
         if due >= times.stop_ns || app.is_stopped() {
             return;
         }
@@ -154,7 +154,7 @@ pub(super) fn open_flows(app: &Arc<App>, ends: &Ends, spec: &FlowSpec, seed: u64
     }
 }
 
-/// Sends or asks for file after file.
+/// Uploads or downloads one file after another.
 pub(super) fn move_files(app: &Arc<App>, ends: &Ends, spec: &OnOffSpec, seed: u64, times: Times) {
     let mut source = FileSource::new(spec, &Streams::new(seed));
     let mut next = times.start_ns + source.pause().as_nanos();
@@ -213,7 +213,7 @@ fn transfer(app: &App, stream: &mut TcpStream, up: bool, head: Head) -> std::io:
     if up { give(stream, head.bytes) } else { take(app, stream, head) }
 }
 
-/// No more transfers on this connection: the server closes when it has read to the end.
+/// Ends the transfers of this connection: the server closes when it has read to the end.
 fn finish(stream: &mut TcpStream) -> std::io::Result<()> {
     stream.shutdown(Shutdown::Write)?;
     stream.read(&mut [0]).map(|_| ())
@@ -226,7 +226,7 @@ fn wait_for_acknowledgment(app: &App, stream: &TcpStream) -> std::io::Result<()>
     Ok(())
 }
 
-/// A thread of its own; where the system has no more, what it was for does not happen.
+/// Runs a job on a new thread; skips it if the system has no more threads.
 fn spawn(job: impl FnOnce() + Send + 'static) {
     let _ = thread::Builder::new().stack_size(STACK).spawn(job);
 }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_read_whole_or_not_at_all() {
+    fn headers_are_read_completely_or_not_at_all() {
         let head = Head { id: 7, bytes: 1 << 40 };
         let mut two = [head.to_bytes(), Head { id: 8, bytes: 1 }.to_bytes()].concat();
         two.truncate(30);

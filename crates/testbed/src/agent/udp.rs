@@ -1,4 +1,4 @@
-//! Datagrams, and echo.
+//! Datagrams and echoes.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -13,11 +13,11 @@ use super::marking::mark;
 use super::protocol::Report;
 use super::state::{App, Times, sleep_until};
 
-/// How often a blocked receiver looks whether it is to stop.
+/// Interval at which a blocked receiver checks whether it must stop.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// A sender that fell behind by more than this gives the time up instead of sending a long burst.
+/// A sender that is further behind than this, in nanoseconds, skips the lost time instead of sending a long burst.
 const MOST_BEHIND_NS: u64 = 50_000_000;
-/// Size of an echo's payload: 64 bytes with its headers, as ping(8) has it.
+/// Size of an echo's payload in bytes: 64 bytes with its headers, as in ping(8).
 const ECHO_BYTES: usize = 36;
 
 pub(super) fn bind(address: SocketAddr, dscp: u8) -> Result<UdpSocket, String> {
@@ -27,7 +27,7 @@ pub(super) fn bind(address: SocketAddr, dscp: u8) -> Result<UdpSocket, String> {
     Ok(socket)
 }
 
-/// A socket for what goes to a group, which it joins.
+/// A socket that has joined a multicast group.
 pub(super) fn bind_to_group(group: Ipv4Addr, port: u16, interface: Ipv4Addr) -> Result<UdpSocket, String> {
     let socket = bind((group, port).into(), 0)?;
     socket.join_multicast_v4(&group, &interface).map_err(|e| format!("join {group}: {e}"))?;
@@ -36,14 +36,14 @@ pub(super) fn bind_to_group(group: Ipv4Addr, port: u16, interface: Ipv4Addr) -> 
 
 pub(super) fn send(app: &App, socket: &UdpSocket, to: SocketAddr, mut source: DatagramSource, times: Times) {
     let content = [0x5a; 65_536];
-    // Moves with the time given up.
+    // Moves by the skipped time.
     let mut origin = times.start_ns;
     while !app.is_stopped() {
         let due = origin + source.peek().at.as_nanos();
         sleep_until(due);
         let behind = monotonic_ns().saturating_sub(due);
         origin += behind.saturating_sub(MOST_BEHIND_NS);
-        // A full queue or an ICMP error loses the datagram, which is what datagrams are for.
+        // A full queue or an ICMP error loses the datagram.
         let size = usize::try_from(source.peek().payload.0).map_or(content.len(), |size| size.min(content.len()));
         let _ = socket.send_to(&content[..size], to);
         source.advance();

@@ -1,11 +1,11 @@
 //! Web pages over HTTP/1.1 (RFC 9112): a main object, then further objects over parallel connections.
 //!
-//! The server sends zeros of the size in the requested path. The client opens one connection for the main object and uses
-//! it again for the first of the others; each further object has its own connection. All are closed at the end of the page,
-//! as a browser does after a pause.
+//! The server sends zeros of the size in the requested path. The client opens one connection for the main object and reuses
+//! it for the first of the others; each further object has its own connection. All are closed at the end of the page, as a
+//! browser does after a pause.
 //!
-//! A request is one write, and so are an answer's head and what fits behind it, without Nagle's algorithm (RFC 9293, section 3.7.4),
-//! as browsers and servers have it: else the pieces of a head wait for one another's ACKs, a round trip each.
+//! A request is one write, and so are a response's header and the first data behind it, without Nagle's algorithm (RFC 9293, section
+//! 3.7.4), as in browsers and servers: otherwise the pieces of a header wait for one another's ACKs, a round trip each.
 
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -20,10 +20,10 @@ use super::protocol::Report;
 use super::state::{App, Role, Times, connect, sleep_until};
 
 const CHUNK: usize = 64 * 1024;
-/// No request or answer here has a longer line.
+/// Longest line of a request or response, in bytes.
 const LINE_MAX: u64 = 1024;
 
-/// What a reader reads.
+/// Parameters of a reader's pages.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) server: SocketAddr,
@@ -39,7 +39,7 @@ pub(super) fn serve(app: &Arc<App>, listener: &TcpListener) {
         let app = Arc::clone(app);
         thread::spawn(move || {
             if app.adopt(&stream, Role::Sender).is_ok() {
-                // The reader closes, or the application stops: both end the connection with an error or an end.
+                // The reader closes or the application stops: both end the connection, possibly with an error.
                 let _ = answer(&stream);
                 app.release(&stream);
             }
@@ -53,7 +53,7 @@ fn answer(stream: &TcpStream) -> std::io::Result<()> {
     answer_all(&mut BufReader::new(stream), stream)
 }
 
-/// Answers the requests until their end.
+/// Answers requests until the input ends.
 fn answer_all(requests: &mut impl BufRead, answers: impl Write) -> std::io::Result<()> {
     let mut output = BufWriter::with_capacity(CHUNK, answers);
     while let Some(request) = read_head(requests)? {
@@ -69,12 +69,12 @@ fn answer_all(requests: &mut impl BufRead, answers: impl Write) -> std::io::Resu
     Ok(())
 }
 
-/// How many bytes a request line asks for: its path is their number.
+/// Number of bytes that a request line asks for: its path is the number.
 fn asked_size(request_line: &str) -> Option<u64> {
     request_line.split(' ').nth(1)?.strip_prefix('/')?.parse().ok()
 }
 
-/// The lines up to the empty one; `None` at the end of the connection.
+/// Reads lines up to the empty one; `None` at the end of the connection.
 fn read_head(input: &mut impl BufRead) -> std::io::Result<Option<Vec<String>>> {
     let mut lines = Vec::new();
     loop {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_answer_is_one_write_with_its_head() {
+    fn a_small_response_is_one_write_with_its_header() {
         struct Writes(Vec<usize>);
         impl Write for Writes {
             fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn no_request_line_is_a_panic() {
+    fn no_request_line_causes_a_panic() {
         assert_eq!(asked_size("GET /1000 HTTP/1.1"), Some(1000));
         for wrong in ["", "GET", "GET ", "GET  HTTP/1.1", "GET ü HTTP/1.1", "GET 1000 HTTP/1.1", "GET /x HTTP/1.1"] {
             assert_eq!(asked_size(wrong), None, "{wrong:?}");

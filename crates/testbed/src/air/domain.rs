@@ -14,21 +14,20 @@ use crate::senders::Loss;
 #[derive(Debug)]
 pub(super) struct Domain {
     pub(super) medium: Medium<Vec<u8>>,
-    /// Of nodes whose buffer is more than the MAC's own.
+    /// Queues in front of the MACs of nodes that have one.
     queues: AirQueues<Vec<u8>>,
     plan: AirPlan,
-    /// Of each node, the number of its access point among the scenario's; those included that have left. Networks of others
-    /// have none.
+    /// Index in the scenario of each node's access point, also of nodes that have left; `None` for nodes of other networks.
     point_of: Vec<Option<usize>>,
     by_node: BTreeMap<NodeId, usize>,
 }
 
-/// What became of a frame.
+/// A report about a frame.
 #[derive(Debug)]
 pub(super) enum Happened {
     Delivered {
         at: Instant,
-        /// When it came to its sender's buffer.
+        /// When it entered its sender's buffer.
         since: Instant,
         from: NodeId,
         to: To,
@@ -44,7 +43,7 @@ pub(super) enum Happened {
 }
 
 impl Domain {
-    /// One with its access points, and their numbers among the scenario's with the nodes that they are.
+    /// A domain with its access points, and their indices in the scenario with their nodes.
     pub(super) fn new(plan: AirPlan, streams: &Streams) -> (Self, Vec<(usize, NodeId)>) {
         let (medium, nodes) = plan.build(streams);
         let mut queues = AirQueues::default();
@@ -58,7 +57,7 @@ impl Domain {
         (Self { medium, queues, plan, point_of, by_node: BTreeMap::new() }, points)
     }
 
-    /// A station comes to an access point, the `number`th of the scenario; `others` gives the node that another one is here.
+    /// Associates a station with access point `number` of the scenario; `others` gives the node of another access point here.
     pub(super) fn join(
         &mut self,
         station: usize,
@@ -80,19 +79,19 @@ impl Domain {
         node
     }
 
-    /// A station goes away with what it holds. What is polled next is still of that station, until it is forgotten.
+    /// Removes a station with its queued frames. Reports polled next still belong to the station, until it is forgotten.
     pub(super) fn remove(&mut self, now: Instant, node: NodeId) {
         self.queues.remove(node);
         self.medium.remove_node(now, node);
     }
 
-    /// What comes from this node is no station's.
+    /// Removes the assignment of the node to a station.
     pub(super) fn forget(&mut self, node: NodeId) {
         self.by_node.remove(&node);
     }
 
-    /// An access point gives up what it has for a station that has gone: all that its MAC does not have yet, or of a queue
-    /// above the MAC what comes to its turn.
+    /// An access point drops its packets for a station that has gone: all that its MAC does not have yet, or in a queue
+    /// above the MAC those whose turn comes.
     pub(super) fn give_up(&mut self, now: Instant, point: NodeId, station: NodeId) {
         if self.queues.has(point) {
             self.queues.flush(station);
@@ -101,7 +100,7 @@ impl Domain {
         }
     }
 
-    /// A node is to send a frame.
+    /// Queues a frame of a node.
     pub(super) fn send(&mut self, now: Instant, from: NodeId, packet: TaggedMpdu<Vec<u8>>) {
         if self.queues.has(from) {
             self.queues.handle_frame(now, &mut self.medium, from, packet);
@@ -110,7 +109,7 @@ impl Domain {
         }
     }
 
-    /// Whether a queue wants to know what a node's packets are.
+    /// Whether the node has a queue that reads the tags of its packets.
     pub(super) fn has_queue(&self, node: NodeId) -> bool {
         self.queues.has(node)
     }
@@ -124,12 +123,12 @@ impl Domain {
         self.medium.poll_deadline().into_iter().chain(self.queues.poll_deadline()).min()
     }
 
-    /// What a node holds, in its queue and in its MAC.
+    /// Frames and bytes in a node's queue and MAC.
     pub(super) fn held(&self, node: NodeId) -> QueueState {
         [self.medium.queue(node), self.queues.queue(node)].into_iter().sum()
     }
 
-    /// What became of the next frame. The queue that it came from has another one for the MAC.
+    /// The next report about a frame. The queue that the frame came from may give another one to the MAC.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Happened> {
         match self.medium.poll_event() {
             Some(Event::Delivered { at, enqueued, from, to, msdu, attempts, airtime, frame }) => {
@@ -156,33 +155,33 @@ impl Domain {
         }
     }
 
-    /// A MAC has done with a packet: when that came to the queue above it, where there is one.
+    /// Reports a TX status to the queue above the MAC. Returns when the frame entered that queue, if there is one.
     fn complete(&mut self, now: Instant, from: NodeId, status: TxStatus) -> Option<Instant> {
         let since = self.queues.leave(now, &mut self.medium, from, status);
         self.queues.refill(now, &mut self.medium, from);
         since
     }
 
-    /// A queue may count what its node receives.
+    /// Reports a received frame to the receiving node's queue.
     fn receive(&mut self, now: Instant, from: NodeId, to: To, packet: impl FnOnce(u32) -> Received) {
         let To::Node(to) = to else { return };
-        // One of the two is the station.
+        // Either sender or receiver is the station.
         if let Some(&station) = self.by_node.get(&from).or_else(|| self.by_node.get(&to)) {
             self.queues.receive(now, &self.medium, to, &packet(station as u32));
         }
     }
 
-    /// The station that a node is, or is not any more and has not been forgotten as.
+    /// The station of a node, also of one that was removed but not forgotten.
     pub(super) fn station(&self, node: NodeId) -> Option<usize> {
         self.by_node.get(&node).copied()
     }
 
-    /// The access point that sends packets, or whose station does.
+    /// The access point of a node.
     pub(super) fn point_of(&self, node: NodeId) -> usize {
         self.point_of[node.0 as usize].expect("other networks send no packets")
     }
 
-    /// The nodes of access points and stations, with the access point of each.
+    /// Nodes of access points and stations, with the access point of each.
     pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeId, usize)> + '_ {
         (0..).zip(&self.point_of).filter_map(|(node, point)| Some((NodeId(node), (*point)?)))
     }
@@ -202,7 +201,7 @@ mod tests {
     use crate::air::tests::{WIRED, frame, mac, outputs, owners};
     use crate::air::{Air, Output, Place, Reason};
 
-    /// 802.11g, a station at 54 Mb/s and one at 6 Mb/s, with more keys of the radio.
+    /// 802.11g, a station at 54 Mb/s and one at 6 Mb/s, with further keys of the radio.
     fn fast_and_slow(radio: &str) -> Air {
         let text = format!(
             "version = 1\nname = \"queues\"\nduration = \"5 s\"\n[radio]\nstandard = \"802.11g\"\n{radio}\n\
@@ -215,7 +214,7 @@ mod tests {
         Air::new(AirPlan::all(&scenario), &[mac(0), mac(1)], owners(&scenario), &Streams::new(1))
     }
 
-    /// A datagram of 1500 bytes of the flood to a station.
+    /// A datagram of 1500 bytes to a station.
     fn datagram(station: usize) -> Vec<u8> {
         let [high, low] = crate::plan::server_port(station).to_be_bytes();
         let ip =
@@ -225,7 +224,7 @@ mod tests {
     }
 
     /// Floods both stations for four seconds with more than the medium carries, three packets to the fast one for each to the
-    /// slow one, in random order; all that came out after the first second.
+    /// slow one, in random order; returns the outputs after the first second.
     fn flood(air: &mut Air) -> Vec<Output> {
         let mut heard = Vec::new();
         let mut rng = Streams::new(1).stream("flood");
@@ -242,7 +241,7 @@ mod tests {
         heard
     }
 
-    /// Packets that came to the fast station for each that came to the slow one.
+    /// Ratio of packets received by the fast and by the slow station.
     fn ratio(heard: &[Output]) -> f64 {
         let count = |wanted: usize| {
             let is = |output: &&Output| matches!(output, Output::ToStation { station, .. } if *station == wanted);
@@ -252,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn the_access_points_queue_decides_who_is_sent_to() {
-        // Of 1500 bytes: DIFS 28 us, 20 us of preamble and (with MAC header and LLC) 57 or 513 symbols of DATA, SIFS, ACK.
+    fn the_discipline_of_the_access_points_queue_decides_the_shares() {
+        // For 1500 bytes: DIFS 28 us, 20 us of preamble and (with MAC header and LLC) 57 or 513 symbols of DATA, SIFS, ACK.
         let times_as_long = 2144.0 / 326.0;
         let cases = [
             ("", 3.0, "in the order of their coming"),
@@ -267,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Packets in each A-MPDU of an access point of 802.11ac that gets as many for each of two stations in turn, `run` by `run`.
+    /// Packets in each A-MPDU of an 802.11ac access point that gets runs of `run` packets for two stations in turn.
     fn aggregates(order: &str, run: usize) -> Vec<(usize, usize)> {
         let text = format!(
             "version = 1\nname = \"orders\"\nduration = \"5 s\"\n\
@@ -306,7 +305,7 @@ mod tests {
                        stations = [\"slow\"]\n\
                        [[radio.ap_queue.class]]\nname = \"rest\"\nparent = \"all\"\nrate = \"1 Mb/s\"\nceil = \"5 Mb/s\"\n";
         let mut air = fast_and_slow(classes);
-        // Of no application: it is of the default class, and not lost.
+        // A packet of no application is in the default class, and not lost.
         air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED));
         let heard = outputs(&mut air);
         assert!(matches!(heard[..], [Output::ToStation { station: 0, .. }]), "{heard:?}");
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_drops_is_counted_by_its_reason() {
+    fn drops_of_a_queue_are_counted_by_reason() {
         let lost = |heard: &[Output], why| {
             let is =
                 |output: &&Output| **output == Output::Lost { place: Place::AccessPoint(0), reason: Reason::Air(why) };
@@ -335,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_queues_hold_for_who_has_left_is_lost() {
+    fn queued_packets_for_a_station_that_left_are_lost() {
         let queues = "ap_queue = { discipline = \"station-fifo\" }\nstation_queue = { discipline = \"fifo\" }";
         let mut air = fast_and_slow(queues);
         (0..3).for_each(|_| air.handle_station_frame(Instant::ZERO, 0, frame(WIRED, mac(0))));
@@ -349,7 +348,7 @@ mod tests {
             heard.iter().filter(|&output| *output == lost).count()
         };
         assert_eq!(lost(Place::Station(0), DropReason::Left), 3, "{heard:?}");
-        // The access point's MAC has one, which it cannot deliver.
+        // One is in the access point's MAC, which cannot deliver it.
         let point = Place::AccessPoint(0);
         assert_eq!([DropReason::Left, DropReason::RetryLimit].map(|why| lost(point, why)), [3, 1], "{heard:?}");
         assert_eq!((ratio(&heard), air.access_point_queue().packets), (0.0, 0));

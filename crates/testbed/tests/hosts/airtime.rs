@@ -1,4 +1,4 @@
-//! Measured airtime of real hosts adds up in each phase, and what the box charges comes near it.
+//! Measured airtime of real hosts adds up in each phase, and charged airtime is near it.
 
 use anyhow::{Context, Result, ensure};
 use evenair_results::{MediumAirtime, PhaseResult, StationAirtime};
@@ -33,14 +33,14 @@ fn both(station: &StationAirtime) -> f64 {
     station.down_share + station.up_share
 }
 
-/// Airtime of stations and all other lines.
+/// Sum of the stations' airtime and all other lines.
 fn sum(measured: &MediumAirtime) -> f64 {
     let lines = [measured.groups_share, measured.neighbours_share, measured.back_off_share, measured.idle_share];
     measured.stations.iter().map(both).chain(lines).sum::<f64>() + measured.departed_share
 }
 
-/// The box charges each access its back-off, which is a line of its own in what was measured: of stations with the same rate
-/// and the same frames each has its part by its airtime.
+/// Checks charged against measured airtime. The box charges back-off, which is a separate line of the measured airtime: it
+/// is divided among stations with equal rates and frames by their airtime.
 fn charges_come_near(phase: &PhaseResult, measured: &MediumAirtime) -> Result<()> {
     let of_stations: f64 = measured.stations.iter().map(both).sum();
     for station in &measured.stations {
@@ -59,7 +59,7 @@ fn charges_come_near(phase: &PhaseResult, measured: &MediumAirtime) -> Result<()
 }
 
 #[test]
-fn measured_airtime_of_each_phase_adds_up_and_charged_airtime_comes_near_it() {
+fn measured_airtime_of_each_phase_adds_up_and_charged_airtime_is_near_it() {
     let Some(_turn) = common::turn_with_box() else { return };
     let text = common::text(4, BULK).replace(r#"duration = "5 s""#, r#"duration = "16 s""#);
     common::judged(&common::parse(&text), |result| {

@@ -1,4 +1,4 @@
-//! Every kind of application does what it says, over the radio and nowhere else.
+//! Every kind of application works over the radio, and over nothing else.
 
 use anyhow::ensure;
 use evenair_results::{CallResult, FlowResult, RunResult, TransferCount, TransferEnd};
@@ -39,19 +39,19 @@ fn one_download_fills_the_medium() {
         let phase = &result.phases[0];
         let capacity = phase.capacity_cstar_mbps.unwrap_or_default();
         let total = phase.total_ip_mbps;
-        // The formula counts no collisions and no simultaneous count-down.
+        // The formula has no collisions and no simultaneous count-down.
         ensure!((total / capacity - 1.0).abs() < 0.1, "{total} of {capacity} Mb/s");
         let queue = phase.ap_queue_mean_packets;
         ensure!(queue > 30.0, "{queue} packets in the access point's buffer");
         Ok(())
     });
     let download = flow(&result, "download");
-    // 1448 of 1500 bytes, and half an ACK of 52 for each.
+    // 1448 of 1500 bytes, and half an ACK of 52 bytes for each.
     let expected = 1448.0 / (1500.0 + 52.0 / download.d.expect("ACKs were counted"));
     assert!((download.goodput_mbps / download.ip_mbps / expected - 1.0).abs() < 0.02, "{expected}: {download:?}");
     assert!(download.d.is_some_and(|d| (1.0..2.6).contains(&d)), "{:?}", download.d);
     assert!(download.cwnd_segments.is_some_and(|cwnd| cwnd > 5.0), "{:?}", download.cwnd_segments);
-    // The access point's buffer stands full: 100 packets at 4.9 Mb/s are a quarter of a second.
+    // The access point's buffer is full: 100 packets at 4.9 Mb/s are a quarter of a second.
     assert!(download.rtt_ms.is_some_and(|rtt| rtt > 50.0 && rtt < 1000.0), "{:?}", download.rtt_ms);
 }
 
@@ -82,8 +82,8 @@ fn datagrams_pages_and_echoes_are_counted() {
         from = "2 s"
         to = "5 s"
     "#;
-    // A first datagram waits for its receiver's address, and where the question collided on the air, as broadcasts may,
-    // for a second: the phase comes after that.
+    // A first datagram waits for address resolution, and for a second if the request collided on the air, as broadcasts
+    // may: the phase begins after that.
     let result = run(3, rest);
     let voice = flow(&result, "voice");
     assert!(is_rate(voice.goodput_mbps, 0.2, 3.0), "{voice:?}");
@@ -95,7 +95,7 @@ fn datagrams_pages_and_echoes_are_counted() {
         assert!(page.bytes as f64 * 8.0 / page.took_s < 7e6, "{page:?}");
     }
     let echo = &result.echoes[0];
-    // A hundred are asked for.
+    // A hundred echoes are sent.
     assert!(echo.answers >= 90 && echo.p50_ms > 0.5 && echo.p50_ms < 30.0, "{echo:?}");
 }
 
@@ -124,20 +124,20 @@ fn a_telephone_program_is_heard_both_ways() {
     eprintln!("{:#?} {:?}", result.calls, result.events);
     assert_eq!(result.calls.len(), 2, "both directions");
     for call in &result.calls {
-        // Two seconds of the phase are judged, with 50 packets each; the call takes a moment to be set up.
+        // Two seconds of the phase are evaluated, with 50 packets each; the call takes a moment to be set up.
         assert!(call.heard.sent >= 50 && call.heard.sent <= 110, "{call:?}");
         assert!(call.heard.lost <= 2 && call.heard.r_factor > 80.0 && call.heard.delay_p50_ms < 20.0, "{call:?}");
     }
     for name in ["call-up", "call-down"] {
-        // 200 bytes at IP level, 50 times a second.
+        // 200 bytes at IP level, 50 times per second.
         let flow = flow(&result, name);
         assert!(flow.ip_mbps > 0.04 && flow.ip_mbps < 0.1, "{flow:?}");
     }
 }
 
-/// One that sleeps hears what goes to a group all the same, and what goes to itself once it has woken.
+/// A station in power save receives group frames, and its own frames when it wakes.
 #[test]
-fn groups_and_sleepers_are_reached() {
+fn groups_and_stations_in_power_save_are_reached() {
     let Some(_turn) = common::turn() else { return };
     let rest = r#"
         [[udp]]
@@ -275,7 +275,7 @@ fn transfers_arrive_and_files_follow_one_another() {
         assert_eq!(count.started, count.complete + count.failed + count.cut, "{count:?}");
         assert_eq!(count.failed, 0, "{count:?}");
     }
-    // Sixteen at quarters of a second, 20 kB each.
+    // Sixteen transfers at intervals of a quarter of a second, 20 kB each.
     assert_eq!((sum("up", &|c| c.complete), sum("up", &|c| c.complete_bytes)), (16, 320_000));
     let mut starts: Vec<_> = result.transfers.records.iter().filter(|record| record.app.starts_with("up")).collect();
     starts.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
@@ -283,7 +283,7 @@ fn transfers_arrive_and_files_follow_one_another() {
         assert!((0.0..STALL_S).contains(&(record.at_s - due)), "{record:?}");
         assert!(record.took_s.is_some_and(|took| (0.02..3.0).contains(&took)), "{record:?}");
     }
-    // The same arrivals as in the simulator: drawn from the same streams.
+    // The same arrivals as in the simulator, drawn from the same streams.
     let scenario = common::scenario(3, rest);
     let simulated = evenair_workload::FlowArrivals::new(
         match &scenario.apps[3].kind {
@@ -294,7 +294,7 @@ fn transfers_arrive_and_files_follow_one_another() {
     );
     let expected: u64 = simulated.map(|arrival| arrival.bytes.0).sum();
     assert_eq!(sum("down", &|c| c.complete_bytes), expected);
-    // One of 10 MB does not end in half a second, and no other may begin.
+    // One of 10 MB does not end within half a second, and no other one may begin.
     assert_eq!((sum("crowd", &|c| c.cut), sum("crowd", &|c| c.started)), (1, 1));
     let refused = sum("crowd", &|c| c.refused);
     assert!((2..=4).contains(&refused), "{refused} refused: four are due, the last two within a stall of the end");
@@ -306,7 +306,7 @@ fn transfers_arrive_and_files_follow_one_another() {
 }
 
 #[test]
-fn a_bulk_transfer_of_known_size_is_recorded_and_ends_in_order() {
+fn a_bulk_transfer_of_known_size_is_recorded_and_closes_normally() {
     let Some(_turn) = common::turn() else { return };
     let rest = r#"
         [[bulk]]
@@ -337,7 +337,7 @@ fn a_bulk_transfer_of_known_size_is_recorded_and_ends_in_order() {
         let record = of(app);
         assert!((record.bytes, record.end) == (300_000, TransferEnd::Complete), "{record:?}");
         assert!((0.0..STALL_S).contains(&(record.at_s - at_s)), "{record:?}");
-        // 4.9 Mb/s at most.
+        // At most 4.9 Mb/s.
         assert!(record.took_s.is_some_and(|took| (0.4..4.0).contains(&took)), "{record:?}");
     }
     assert_eq!((of("large").end, of("large").took_s), (TransferEnd::Cut, None));
@@ -345,7 +345,7 @@ fn a_bulk_transfer_of_known_size_is_recorded_and_ends_in_order() {
 }
 
 #[test]
-fn calls_are_heard_and_datagrams_are_spaced_as_asked() {
+fn calls_have_good_quality_and_datagrams_have_the_configured_rates() {
     let Some(_turn) = common::turn() else { return };
     let rest = r#"
         [[voip]]
@@ -375,13 +375,13 @@ fn calls_are_heard_and_datagrams_are_spaced_as_asked() {
         from = "4 s"
         to = "7 s"
     "#;
-    // As above, the first two seconds say nothing of the calls.
+    // As above, the first two seconds are not representative of the calls.
     let text = common::text(3, rest).replace(r#"duration = "5 s""#, r#"duration = "7 s""#);
     let result = run_text(&text);
     eprintln!("{:#?}", result.calls);
     assert_eq!(result.calls.len(), 4);
     for call in &result.calls {
-        // 50 packets a second for two seconds each: the last second is not judged.
+        // 50 packets per second for two seconds each: the last second is not evaluated.
         assert!((0.9..=1.02).contains(&(call.heard.sent as f64 / 100.0)), "{call:?}");
         assert_is_heard_as_measured(call);
     }
@@ -391,24 +391,24 @@ fn calls_are_heard_and_datagrams_are_spaced_as_asked() {
     }
 }
 
-/// Few packets are lost, most come soon, and how well the call is heard follows from that, whatever a machine that was
-/// held up did to some of them.
+/// Checks that few packets are lost, most have a short delay, and the quality follows from that, even if the machine
+/// delayed some of them.
 fn assert_is_heard_as_measured(call: &CallResult) {
     let heard = &call.heard;
     let unheard = heard.lost + heard.late;
     let in_a_stall = (STALL_S / 0.02) as u64;
     assert!(unheard <= 2 + 2 * in_a_stall, "{call:?}");
-    // A packet is on air for 0.27 ms, after DIFS.
+    // A packet is on the air for 0.27 ms, after DIFS.
     assert!((0.3..30.0).contains(&heard.delay_p50_ms) && heard.delay_mean_ms < 30.0 + 1e3 * STALL_S, "{call:?}");
     assert!(heard.delay_p50_ms <= heard.delay_p95_ms && heard.delay_mean_ms <= heard.delay_max_ms, "{call:?}");
-    // What a stall adds to the delay comes and goes once, and adds that much, twice, to the sum of RFC 3550's jitter.
+    // A stall adds to the delay once, and twice as much to the sum of RFC 3550's jitter.
     assert!(heard.jitter_ms < 10.0 + 2e3 * STALL_S / heard.sent as f64, "{call:?}");
     if unheard <= 2 && heard.delay_max_ms < 100.0 {
         assert!(heard.r_factor > 80.0 && heard.mos > 4.0, "{call:?}");
     }
 }
 
-/// Whether a source of `mbps` was heard so over `seconds`, if either end may have been held up once.
+/// Whether the rate of a source of `mbps` was received over `seconds`, if either end may have stalled once.
 fn is_rate(heard: f64, mbps: f64, seconds: f64) -> bool {
     (heard / mbps - 1.0).abs() < 0.05 + STALL_S / seconds
 }

@@ -1,4 +1,4 @@
-//! However a run ends, nothing of it stays: no process, no namespace, no directory.
+//! A run leaves no process, namespace or directory, however it ends.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -35,7 +35,7 @@ fn inside(namespaces: &[PathBuf]) -> usize {
     processes.filter(|entry| own(entry.path())).count()
 }
 
-/// The names of the namespaces that the run directory tells of.
+/// The namespaces named in the run directory.
 fn namespaces(directory: &Path) -> Vec<PathBuf> {
     let hosts = std::fs::read_dir(directory.join("hosts")).expect("a run has hosts").flatten();
     let names = hosts.filter_map(|host| {
@@ -69,7 +69,7 @@ fn a_cancelled_run_is_marked_and_leaves_nothing() {
     .expect("a cancelled run is a result");
     assert!(!result.valid);
     assert!(result.invalid_because.iter().any(|why| why.starts_with("cancelled after ")), "{result:?}");
-    // One interval, or as many as passed while a busy machine came to it; of five.
+    // One of five intervals, or as many as passed before a busy machine handled the cancellation.
     let intervals = result.series.ap_queue_packets.len();
     assert!((1..4).contains(&intervals), "{intervals} of {result:?}");
     assert_eq!(seen.len(), 4, "two stations, the server, the box");
@@ -77,8 +77,8 @@ fn a_cancelled_run_is_marked_and_leaves_nothing() {
     assert_eq!(directories(std::process::id()), Vec::<PathBuf>::new());
 }
 
-/// Starts the example program, in a process group of its own as a shell does, on a long scenario and waits until its
-/// hosts have agents. Its result goes to `result.json` beside the scenario.
+/// Starts the example program on a long scenario, in its own process group as a shell does, and waits until its hosts have
+/// agents. Its result goes to `result.json` beside the scenario.
 fn start(file: &Path) -> (Child, PathBuf, Vec<PathBuf>) {
     let mut command = Command::new(common::options().program);
     command.arg("scenario").arg(file).arg(file.with_file_name("result.json"));
@@ -94,21 +94,21 @@ fn start(file: &Path) -> (Child, PathBuf, Vec<PathBuf>) {
     (child, found.0, found.1)
 }
 
-/// What Ctrl-C at a terminal does to the foreground process group of `leader`.
+/// Sends what Ctrl-C at a terminal sends to the foreground process group of `leader`.
 fn interrupt_group(leader: &Child) {
     let status = Command::new("sh").args(["-c", &format!("kill -s INT -- -{}", leader.id())]).status();
     assert!(status.expect("every system has a shell").success());
 }
 
 #[test]
-fn ctrl_c_at_a_terminal_ends_a_run_with_what_was_measured() {
+fn ctrl_c_at_a_terminal_ends_a_run_with_its_measurements() {
     let Some(_turn) = common::turn_with_box() else { return };
     let files = tempfile::tempdir().expect("a temporary directory");
     let file = files.path().join("long.toml");
     let with_box = format!("{UPLOAD}\n[[event]]\nat = \"500 ms\"\ndo = \"insert\"\n");
     std::fs::write(&file, common::text(1, &with_box).replace("5 s", "100 s")).expect("written");
     let (mut child, directory, hosts) = start(&file);
-    // Into the run itself, and past its first interval.
+    // Wait until the run itself is past its first interval.
     let mut said = BufReader::new(child.stderr.take().expect("piped"));
     let mut stderr = String::new();
     while !stderr.contains(" total ") {
@@ -138,7 +138,7 @@ fn a_killed_run_leaves_no_process_and_the_next_removes_its_directory() {
     child.wait().expect("killed");
     eventually("its agents die with it", || inside(&hosts) == 0);
     assert!(directory.exists(), "nobody was left to remove it");
-    // The next run does.
+    // The next run removes it.
     let base = directory.parent().expect("it is in one of the places");
     drop(rundir::RunDir::create_in(base).expect("creates"));
     assert!(!directory.exists());

@@ -1,8 +1,8 @@
-//! Scenarios for the tests, whether this machine lets them run, and how punctual it was.
+//! Scenarios for the tests, preconditions of this machine, and its punctuality.
 //!
-//! How fast and how punctual a machine is decides no test. What a run shows is judged with an allowance for a thread that
-//! is held up for [`STALL_S`]. What would then say too little is judged tightly, and where such a judgement fails in a
-//! run whose machine was late, as that run itself recorded, the run is made again ([`judged`]).
+//! No test depends on the speed or punctuality of the machine: results are compared with a tolerance for a thread that
+//! stalls for [`STALL_S`]. Where that would be too loose the tolerance is tight, and the panic of a failed comparison says
+//! how late the machine was ([`judged`]).
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,20 +15,20 @@ use evenair_sys::netns::Netns;
 use evenair_sys::tap::Tap;
 use evenair_testbed::{TestbedOptions, preflight};
 
-/// For so long a busy machine may hold up any thread without a test failing for it: seconds.
+/// Stall of any thread by a busy machine that fails no test, in seconds.
 pub const STALL_S: f64 = 0.2;
-/// 802.11b at 11 Mb/s, short preamble, `stations` stations `sta1`, `sta2` ... and the LAN's server, five seconds, and
-/// what `rest` says in the words of the scenario format.
+/// 802.11b at 11 Mb/s, short preamble, `stations` stations `sta1`, `sta2` ... and the LAN's server, five seconds, and the
+/// tables of `rest`.
 pub fn scenario(stations: usize, rest: &str) -> Scenario {
     parse(&text(stations, rest))
 }
 
-/// A scenario from a file's text.
+/// A scenario from the text of a file.
 pub fn parse(text: &str) -> Scenario {
     Scenario::parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same as a file's text.
+/// The scenario of [`scenario`] as text.
 pub fn text(stations: usize, rest: &str) -> String {
     let head = format!(
         r#"
@@ -52,8 +52,8 @@ pub fn text(stations: usize, rest: &str) -> String {
     head + rest
 }
 
-/// The example program, which is the hosts' agent, and the daemon, which is the box. Not every call of cargo that builds the tests
-/// builds them, too: one of before the last change is refused.
+/// Options with the example program, which is the hosts' agent, and the daemon, which is the box. cargo does not always rebuild
+/// them with the tests: outdated ones are refused.
 pub fn options() -> TestbedOptions {
     let test = std::env::current_exe().expect("a test is a program");
     let target = test.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps/TEST");
@@ -67,7 +67,7 @@ pub fn options() -> TestbedOptions {
     TestbedOptions::new(program, daemon)
 }
 
-/// A file from which `program` was made and that has changed since, by cargo's list of them beside it.
+/// A source file of `program` that has changed since it was built, by cargo's dependency list beside it.
 fn newer_source(program: &Path) -> std::io::Result<Option<String>> {
     let built = std::fs::metadata(program)?.modified()?;
     let list = std::fs::read_to_string(program.with_extension("d"))?;
@@ -80,8 +80,8 @@ fn newer_source(program: &Path) -> std::io::Result<Option<String>> {
     Ok(None)
 }
 
-/// A turn on the machine for one test after the other (they keep time, and would make each other late); `None`, with a
-/// reason printed, where network namespaces or TAP devices are not to be had.
+/// Makes tests run one after another (they are time-sensitive and would delay each other); `None`, with a printed reason,
+/// if network namespaces or TAP devices are not available.
 pub fn turn() -> Option<MutexGuard<'static, ()>> {
     static MACHINE: Mutex<()> = Mutex::new(());
     let refused = match Netns::new() {
@@ -98,7 +98,7 @@ pub fn turn() -> Option<MutexGuard<'static, ()>> {
     Some(MACHINE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The same for tests with the box, which the kernel grants to root of the machine only.
+/// The same for tests with the box, which the kernel only permits to the machine's root.
 pub fn turn_with_box() -> Option<MutexGuard<'static, ()>> {
     if let Err(error) = preflight::check_box() {
         eprintln!("skipped: {error}");
@@ -107,8 +107,8 @@ pub fn turn_with_box() -> Option<MutexGuard<'static, ()>> {
     turn()
 }
 
-/// Runs a scenario once, and gives its result. Where `judge` objects, the panic says how late the radio was and for how long the
-/// machine held up a thread beside it: this says whether to suspect the machine. `scripts/test` decides whether to run a test again.
+/// Runs a scenario once, and returns its result. If `judge` objects, the panic says how late the radio was and for how long the
+/// machine stalled a thread beside it, and so whether the machine may be the cause. `scripts/test` decides whether to repeat a test.
 pub fn judged(scenario: &Scenario, judge: impl FnOnce(&RunResult) -> anyhow::Result<()>) -> RunResult {
     let (result, held_up_s) = watched(|| {
         evenair_testbed::run(scenario, &options(), |_| {}).unwrap_or_else(|error| panic!("it runs: {error}"))
@@ -120,7 +120,7 @@ pub fn judged(scenario: &Scenario, judge: impl FnOnce(&RunResult) -> anyhow::Res
     result
 }
 
-/// What `job` gives, and the longest time in seconds for which a thread beside it was held up.
+/// Result of `job`, and the longest stall of a thread beside it, in seconds.
 fn watched<T>(job: impl FnOnce() -> T) -> (T, f64) {
     const NAP: Duration = Duration::from_millis(5);
     let done = AtomicBool::new(false);
@@ -134,7 +134,7 @@ fn watched<T>(job: impl FnOnce() -> T) -> (T, f64) {
             }
             longest.as_secs_f64()
         });
-        // The watcher is to end even where the job panics, or the scope would wait for it for ever.
+        // The watcher must end even if the job panics, or the scope would wait for it forever.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         done.store(true, Ordering::Relaxed);
         let held_up_s = watcher.join().expect("it only sleeps");

@@ -1,9 +1,9 @@
-//! Stations that come, go and change their rate while the run goes on.
+//! Stations that join, leave and change their rate during the run.
 
 use crate::common;
 
 #[test]
-fn a_station_comes_changes_its_rate_and_goes() {
+fn a_station_joins_changes_its_rate_and_leaves() {
     let Some(_turn) = common::turn_with_box() else { return };
     let rest = r#"
         [[udp]]
@@ -30,17 +30,17 @@ fn a_station_comes_changes_its_rate_and_goes() {
     "#;
     let scenario = common::scenario(2, rest);
     let mut options = common::options();
-    // With the box, to which each of these is reported.
+    // With the box, to which each event is reported.
     options.always_box = true;
     let result = evenair_testbed::run(&scenario, &options, |_| {}).expect("runs");
     let rates = &result.series.flows[0].ip_mbps;
     eprintln!("{rates:?} {:?} {:?} {:?}", result.events, result.losses, result.invalid_because);
     assert_eq!(rates[..2], [0.0, 0.0], "absent");
-    // 5.7 Mb/s by the model at 11 Mb/s, less the second in which the address is resolved again and again.
+    // 5.7 Mb/s by the model at 11 Mb/s, minus the second in which the address is resolved repeatedly.
     assert!(rates[2] > 2.0, "{rates:?}");
-    // At 2 Mb/s the medium carries 1.6; a queue of 100 packets sent at the old rate comes first.
+    // At 2 Mb/s the medium carries 1.6 Mb/s; first it sends a queue of 100 packets at the old rate.
     assert!(rates[3] > 1.0 && rates[3] < 3.2, "{rates:?}");
-    // Reported late, it goes late.
+    // An event that is processed late takes effect late.
     assert!(rates[4] < 0.05 + 2.0 * common::STALL_S, "gone: {rates:?}");
     let words: Vec<_> = result.events.iter().map(|event| event.what.as_str()).filter(|what| *what != "note").collect();
     assert_eq!(words, ["join", "rate", "leave"]);

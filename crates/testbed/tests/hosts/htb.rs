@@ -1,7 +1,7 @@
-//! Our HTB beside the kernel's: the same tree, the same always backlogged senders, the same pair of interfaces.
+//! Our HTB compared with the kernel's: the same tree, the same always backlogged senders, the same pair of interfaces.
 //!
-//! The kernel's senders write to sockets until these are full, below them `sch_htb` decides. Ours come from the
-//! discipline, driven by the machine's clock, and go out through an interface without one. What arrived is counted.
+//! The kernel's senders write to sockets until these are full, with `sch_htb` below them. Ours come from the discipline,
+//! driven by the machine's clock, and leave through an interface without a discipline. The received packets are counted.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -18,7 +18,7 @@ use socket2::{Domain, Socket, Type};
 
 use crate::common;
 
-/// On the wire, with the header of Ethernet, as `sch_htb` counts.
+/// Size of a packet in bytes with the Ethernet header, as `sch_htb` counts.
 const FRAME: u64 = 1014;
 const PAYLOAD: usize = FRAME as usize - 14 - 28;
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -26,11 +26,11 @@ const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const FIRST_PORT: u16 = 6000;
 const SETTLING: Duration = Duration::from_millis(500);
 const MEASURED: Duration = Duration::from_secs(2);
-/// Both are measured so often, in turn: a machine that is slow for a moment is so for both.
+/// Number of measurements of each, taken in turn: a slow machine affects both.
 const TURNS: usize = 3;
-/// Shares may differ by this part of the whole.
+/// Tolerance of shares, as a part of the whole.
 const WITHIN: f64 = 0.02;
-/// So much is sent at once by a class that was held up: longer stalls of this machine than that would show in shares.
+/// Burst that a delayed class may send at once: longer stalls of this machine would show in the shares.
 const BURST: Bytes = Bytes(40_000);
 
 struct Pkt(usize);
@@ -49,7 +49,7 @@ impl Packet for Pkt {
     }
 }
 
-/// Two branches, one of two leaves that may take all, and one with a ceiling; the last leaf goes before the others.
+/// Two branches, one with two leaves that may take everything, and one with a ceiling; the last leaf has priority.
 fn classes() -> Vec<HtbClass> {
     let class = |kbps: u64, ceil: u64, quantum| HtbClass {
         burst: BURST,
@@ -96,7 +96,7 @@ impl Lab {
         lab
     }
 
-    /// Puts the tree on the interface; why not, where the kernel has no such discipline.
+    /// Installs the tree on the interface; an error if the kernel has no such discipline.
     fn shape(&self) -> Result<(), String> {
         run(&self.sender, "tc qdisc add dev out0 root handle 1: htb")?;
         for (number, class) in classes().iter().enumerate() {
@@ -120,7 +120,7 @@ impl Lab {
         run(&self.sender, "tc qdisc del dev out0 root").expect("it is there");
     }
 
-    /// A socket whose packets `sch_htb` takes for this class's (its number stands in the priority: `htb_classify`).
+    /// A socket whose packets `sch_htb` assigns to this class (its number is in the priority: `htb_classify`).
     fn socket(&self, class: usize, marked: bool) -> UdpSocket {
         let socket = self.sender.run(|| {
             let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
@@ -134,15 +134,15 @@ impl Lab {
         socket.expect("entered").expect("root may")
     }
 
-    /// Bytes that have arrived, and when they were read.
+    /// Received bytes, and the time at which they were read.
     fn arrived(&self) -> (Clock, u64) {
         self.receiver
             .run(|| (Clock::now(), traffic::by_direction("in0").expect("it is there").received.bytes))
             .expect("entered")
     }
 
-    /// The part of each leaf in what arrives while `send` runs until it is told to stop, and the rate of all, in b/s, by the counters of
-    /// the interface.
+    /// Each leaf's share of the packets received while `send` runs until it is stopped, and the total rate in b/s by the counters of the
+    /// interface.
     fn shares(&self, leaves: &[usize], send: impl FnOnce(&AtomicBool) + Send) -> (Vec<f64>, f64) {
         let stop = AtomicBool::new(false);
         let bind = |&leaf: &usize| {
@@ -202,12 +202,12 @@ impl Lab {
     }
 }
 
-/// All turns of one of both.
+/// All measurements of one of the two.
 #[derive(Debug)]
 struct Turns {
-    /// The share of each leaf, the mean of the turns.
+    /// Share of each leaf, mean of the measurements.
     shares: Vec<f64>,
-    /// The greatest rate of all leaves together, in b/s: a pause of the machine lowers that of a turn.
+    /// Highest total rate of the leaves in b/s: a stall of the machine lowers that of a measurement.
     rate: f64,
 }
 
@@ -222,7 +222,7 @@ impl Turns {
     }
 }
 
-/// Whether the socket took a packet.
+/// Whether the socket accepts a packet.
 fn sends(socket: &UdpSocket) -> bool {
     match socket.send(&[0; PAYLOAD]) {
         Ok(_) => true,
@@ -231,7 +231,7 @@ fn sends(socket: &UdpSocket) -> bool {
     }
 }
 
-/// Datagrams that come in the time that is measured.
+/// Number of datagrams received during the measurement.
 fn count(socket: &UdpSocket) -> u64 {
     socket.set_read_timeout(Some(Duration::from_millis(50))).expect("not zero");
     let (start, mut datagrams) = (Clock::now(), 0);

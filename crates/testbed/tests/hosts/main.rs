@@ -1,5 +1,5 @@
-//! Runs with real hosts: each test makes network namespaces and needs the right to. They are one program, so that they
-//! take turns (see [`common::turn`]).
+//! Runs with real hosts: each test creates network namespaces and needs the privilege for it. They are one program, so that
+//! they run one after another (see [`common::turn`]).
 
 mod airtime;
 mod apps;

@@ -1,4 +1,4 @@
-//! The network beside the radio carries control connections, and nothing else.
+//! The management network carries control connections, and nothing else.
 
 use crate::common;
 
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use evenair_testbed::topology::Topology;
 use evenair_testbed::{management, plan};
 
-/// Whether a TCP connection from a client port of the kernel's or of our choice comes about within a second.
+/// Whether a TCP connection from a client port, chosen by the kernel or given, is established within a second.
 fn connects(topology: &Topology, from_port: Option<u16>, server: SocketAddr) -> bool {
     let (host, port) = (server.ip().to_string(), server.port().to_string());
     let bind = from_port.map_or_else(String::new, |port| format!("s.bind(('', {port}));"));
@@ -46,14 +46,14 @@ fn the_port_decides_whether_a_connection_crosses_the_radio() {
     let scenario = common::scenario(1, &(iperf3("four", "v4") + &iperf3("six", "v6")));
     let topology = Topology::build(&scenario).expect("comes up");
     let _network = management::build(&scenario, &topology).expect("comes up").expect("is needed");
-    // No radio runs: what would cross it does not arrive.
+    // No radio is running: packets over it do not arrive.
     for (index, app) in scenario.apps.iter().enumerate() {
         let server = SocketAddr::new(plan::app_address(&scenario, app, 1), plan::server_port(index));
         let listen = || TcpListener::bind(server).expect("listens");
         let _listener = topology.hosts[1].netns.run(listen).expect("entered");
         assert!(connects(&topology, None, server), "control connection to {server}");
         assert!(!connects(&topology, Some(plan::client_port(index)), server), "data connection to {server}");
-        // Another application's port is no business of this network.
+        // The management network does not carry other applications' ports.
         let other = SocketAddr::new(server.ip(), 9);
         let listen_other = || TcpListener::bind(other).expect("listens");
         let _other = topology.hosts[1].netns.run(listen_other).expect("entered");

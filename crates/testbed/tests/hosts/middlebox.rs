@@ -1,4 +1,4 @@
-//! The box program in its place between access point and wire.
+//! The box program between access point and wire.
 
 use crate::common;
 
@@ -67,7 +67,7 @@ fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
         evenair_testbed::run(&scenario, &common::options(), |progress| modes.push(progress.mode)).expect("runs");
     eprintln!("{modes:?} {:?} {:?} {:?}", result.events, result.box_counters, result.invalid_because);
     let happened = |what: &str| result.events.iter().find(|event| event.what == what).map(|event| event.at_s);
-    // At once, or after a drain of at most a second.
+    // Immediately, or after draining for at most a second.
     assert!(happened("inserted").is_some_and(|at| (1.0..1.5).contains(&at)), "{:?}", result.events);
     assert!(happened("bypassed").is_some_and(|at| (3.0..4.5).contains(&at)), "{:?}", result.events);
     assert!(modes.contains(&evenair_api::Mode::Inserted), "{modes:?}");
@@ -84,7 +84,7 @@ fn the_box_is_inserted_and_bypassed_while_traffic_flows() {
 }
 
 #[test]
-fn a_box_that_does_not_start_says_why() {
+fn a_box_that_does_not_start_gives_a_reason() {
     let Some(_turn) = common::turn_with_box() else { return };
     let rest = r#"
         [[ping]]

@@ -10,7 +10,7 @@ use evenair_testbed::radio::Radio;
 use evenair_testbed::topology::Topology;
 use evenair_units::Span;
 
-/// A scenario has at least one application; these tests send by themselves.
+/// A scenario has at least one application; these tests send their own packets.
 const PING: &str = r#"
     [[ping]]
     name = "ping"
@@ -64,12 +64,12 @@ fn ping_crosses_the_radio_in_the_time_that_frames_take() {
     let server = plan::host(&scenario, 2);
     for address in [server.v4.to_string(), format!("[{}]", server.v6)] {
         let rtts = round_trips(&topology, 0, &address, 2, 100);
-        // The first one resolves the address, too: the broadcast request goes over the air.
+        // The first round trip includes address resolution: the broadcast request goes over the air.
         let (first, rest) = (rtts[0], median(rtts[1..].to_vec()));
         eprintln!("{address}: first {first} us, median of the others {rest} us");
         // Two frames of 72 bytes (payload 36, UDP 8, IPv4 20, LLC 8) and MAC header at 11 Mb/s, each with DIFS 50 and
-        // preamble 96, without and with 15.5 slots of back-off on average: from 0.35 ms to 1.3 ms and what the hosts
-        // need.
+        // preamble 96, without and with 15.5 slots of back-off on average: from 0.35 ms to 1.3 ms, and the hosts'
+        // processing.
         assert!(rest > 350 && rest < 3_000, "{rest} us");
     }
     // From station to station, through the access point: four frames.
@@ -104,7 +104,7 @@ fn the_internet_link_adds_its_delay_and_is_routed() {
 }
 
 #[test]
-fn a_server_that_is_farther_away_answers_later() {
+fn the_answers_of_a_server_with_an_additional_delay_are_later() {
     let Some(_turn) = common::turn() else { return };
     let far = r#"
         [[server]]
@@ -130,7 +130,7 @@ fn a_server_that_is_farther_away_answers_later() {
     radio.stop().expect("no error");
 }
 
-/// The bounds are wide above, since a busy machine adds to every round trip.
+/// The bounds are wide above, since a busy machine delays every round trip.
 #[test]
 fn a_path_before_the_access_point_adds_the_delay_of_each_direction() {
     let Some(_turn) = common::turn() else { return };
@@ -144,7 +144,7 @@ fn a_path_before_the_access_point_adds_the_delay_of_each_direction() {
         eprintln!("{address}: {rtt} us");
         assert!((20_350..30_000).contains(&rtt), "{rtt} us");
     }
-    // From station to station frames do not come to the box.
+    // Frames between stations do not reach the box.
     let other = plan::host(&scenario, 1).v4.to_string();
     let least = round_trips(&topology, 0, &other, 1, 20).into_iter().min().expect("20 of them");
     assert!(least < 20_000, "{least} us");

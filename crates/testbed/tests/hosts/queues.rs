@@ -1,12 +1,12 @@
-//! Queues of access points: how kernel TCP of real hosts shares the medium behind a queue above the MAC, and what the MAC
-//! aggregates of the datagrams of real hosts.
+//! Queues of access points: how the kernel TCP of real hosts shares the medium behind a queue above the MAC, and how the
+//! MAC aggregates datagrams of real hosts.
 
 use anyhow::{Context, Result, ensure};
 use evenair_results::RunResult;
 
 use crate::common;
 
-/// 802.11g, two stations that load as fast as they get, at 54 and at 6 Mb/s.
+/// 802.11g, two stations with unlimited downloads, at 54 and at 6 Mb/s.
 fn downloads(queue: &str) -> String {
     format!(
         r#"
@@ -38,7 +38,7 @@ fn downloads(queue: &str) -> String {
     )
 }
 
-/// Measured airtime of the fast station over that of the slow one, both ways.
+/// Ratio of the measured airtimes of the fast and the slow station, both directions.
 fn ratio(result: &RunResult) -> Result<f64> {
     let phase = result.phases.first().context("there is a phase")?;
     let measured = phase.measured_airtime.as_ref().context("it is measured")?;
@@ -104,7 +104,7 @@ fn floods(order: &str) -> String {
     )
 }
 
-/// Packets in an access of the access point, and Mb/s of IP packets in all.
+/// Packets per access of the access point, and total IP rate in Mb/s.
 fn aggregated(result: &RunResult) -> Result<(f64, f64)> {
     let phase = result.phases.first().context("there is a phase")?;
     let ap = phase.nodes.iter().find(|node| node.is_access_point()).context("the access point is measured")?;
@@ -116,7 +116,7 @@ fn aggregated(result: &RunResult) -> Result<(f64, f64)> {
 /// A full A-MPDU has 28 packets of 1,500 bytes at this mode: a PPDU of 5,366 us, SIFS 10 us, BlockAck 38 us, AIFS 37 us and back-off of
 /// 67.5 us on average, 60.9 Mb/s. Single frames (PPDU 234 us, ACK 34 us) carry 31.4 Mb/s.
 #[test]
-fn an_access_point_aggregates_in_real_time_all_that_it_has_for_a_station_or_neighbours_alone() {
+fn an_access_point_aggregates_by_station_or_neighbours_only_in_real_time() {
     let Some(_turn) = common::turn() else { return };
     let run = |order: &str, packets: std::ops::Range<f64>, mbps: std::ops::Range<f64>| {
         common::judged(&common::parse(&floods(order)), |result| {

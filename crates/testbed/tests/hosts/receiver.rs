@@ -1,4 +1,4 @@
-//! The kernel's TCP through the box that changes what its receivers say.
+//! The kernel's TCP through a box that changes its receivers' windows and ACKs.
 
 use anyhow::ensure;
 use evenair_results::RunResult;
@@ -33,7 +33,7 @@ fn judge(result: &RunResult) -> anyhow::Result<()> {
     for flow in long {
         ensure!(flow.goodput_mbps > 0.0, "{} came to nothing", flow.app);
     }
-    // 25 connections of two segments each, and what is short; the buffer would be full without control.
+    // 25 connections of two segments each, and short transfers; without control the buffer would be full.
     let queue = result.phases[0].ap_queue_mean_packets;
     ensure!(queue < 100.0, "the windows are not lowered: {queue} packets in the access point");
     let counters = result.box_counters.as_ref().expect("the box tells");
@@ -43,7 +43,7 @@ fn judge(result: &RunResult) -> anyhow::Result<()> {
 }
 
 #[test]
-fn no_connection_breaks_by_lowered_windows_and_held_acks() {
+fn lowered_windows_and_delayed_acks_break_no_connection() {
     let Some(_turn) = common::turn_with_box() else { return };
     for tcp in [
         &[("tcp.ecn", "true")][..],

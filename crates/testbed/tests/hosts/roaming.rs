@@ -1,12 +1,12 @@
-//! Several access points, and a station that goes from one to the other under real TCP.
+//! Several access points, and a station that roams between them with real TCP.
 
 use anyhow::ensure;
 use evenair_results::{PhaseResult, RunResult};
 
 use crate::common;
 
-/// `sta1` and `sta2` at the hall, `sta3` in the yard on another channel; `sta2` goes there at 4 s. All download and `sta2`
-/// uploads too, with the box from 1 s on, to which each one's place is reported.
+/// `sta1` and `sta2` at the hall, `sta3` in the yard on another channel; `sta2` roams there at 4 s. All download and `sta2`
+/// uploads, too, with the box from 1 s on, which gets reports of the associations.
 const ROAMING: &str = r#"
     version = 1
     name = "roaming"
@@ -65,7 +65,7 @@ const ROAMING: &str = r#"
 "#;
 
 #[test]
-fn tcp_lives_on_where_a_station_has_gone() {
+fn tcp_connections_survive_roaming() {
     let Some(_turn) = common::turn_with_box() else { return };
     let result = common::judged(&common::parse(ROAMING), judge);
     let what: Vec<_> = result.events.iter().map(|event| event.what.as_str()).collect();
@@ -82,12 +82,12 @@ fn tcp_lives_on_where_a_station_has_gone() {
     }
 }
 
-/// Between each access point and its stations, Mb/s.
+/// Traffic of each access point with its stations, Mb/s.
 fn points(phase: &PhaseResult) -> Vec<f64> {
     phase.access_points.iter().map(|point| point.ip_mbps).collect()
 }
 
-/// Two media carry twice what one does: whoever is alone on a channel has all of it, and who shares one about half.
+/// Two media carry twice as much as one: a station alone on a channel has all of it, and two on one channel about half each.
 fn judge(result: &RunResult) -> anyhow::Result<()> {
     let [before, after] = &result.phases[..] else { anyhow::bail!("not two phases") };
     for phase in [before, after] {

@@ -1,4 +1,4 @@
-//! Datagrams without end through real hosts get what the model alone gives.
+//! Saturating datagrams through real hosts have the throughput of the model alone.
 
 use crate::common;
 
@@ -7,9 +7,9 @@ use evenair_scenario::Place;
 use evenair_testbed::reference::{SaturatedStations, saturated_uplink};
 use evenair_units::{Bytes, Span, Streams};
 
-/// `n` saturating uplink senders through the testbed get what they get in event time.
+/// Checks that `n` saturating uplink senders have the same throughput through the testbed as in event time.
 fn assert_matches(n: usize) {
-    // Together half as much again as the medium carries.
+    // The total is one and a half times the medium's capacity.
     let each = 12_000 / n;
     let rest = format!(
         r#"

@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438). Windows are segments and times seconds here, as in the RFC.
 //!
-//! Only additions, multiplications, divisions, comparisons and `libm::cbrt` are applied to the floats: the same bits
-//! come out on every machine.
+//! Floats are only added, multiplied, divided and compared, and passed to `libm::cbrt`, so that the results are identical
+//! on every machine.
 
 use evenair_units::{Instant, Span};
 
@@ -10,25 +10,25 @@ use super::AckInfo;
 /// Steepness of the curve in segments per second cubed (section 5).
 pub(super) const C: f64 = 0.4;
 
-/// What is left of the window at loss (section 4.6; Linux has 717/1024).
+/// Factor of the window at loss (section 4.6; Linux has 717/1024).
 pub(super) const BETA: f64 = 0.7;
 
-/// Segments a round trip of a Reno that would take the same share (section 4.3).
+/// Growth in segments per round trip of a Reno flow with the same share (section 4.3).
 pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// State of CUBIC.
 #[derive(Clone, Debug)]
 pub(super) struct Cubic {
     fast_convergence: bool,
-    /// Window around which the curve is flat.
+    /// Window of the plateau of the curve.
     w_max: f64,
-    /// Window just before it was last reduced.
+    /// Window just before its last reduction.
     cwnd_prior: f64,
-    /// The next congestion avoidance starts a curve of its own at its first window: after a timeout (section 4.8) or a
-    /// slow start left without loss (section 4.10).
+    /// The next congestion avoidance starts a new curve at its first window: after a timeout (section 4.8) or a slow start
+    /// that ended without loss (section 4.10).
     fresh: bool,
     epoch: Option<Epoch>,
-    /// Time of the last ACK seen in or outside of an epoch.
+    /// Time of the last ACK, in or outside of an epoch.
     last_ack: Instant,
 }
 
@@ -36,11 +36,11 @@ pub(super) struct Cubic {
 #[derive(Clone, Debug)]
 struct Epoch {
     start: Instant,
-    /// Time the curve takes to `w_max`.
+    /// Time that the curve takes to reach `w_max`.
     k: f64,
     /// Reno's window (section 4.3).
     w_est: f64,
-    /// Growth not yet worth a byte.
+    /// Fraction of a byte of growth not yet applied.
     credit: f64,
 }
 
@@ -50,7 +50,7 @@ impl Cubic {
         Self { fast_convergence, w_max: 0.0, cwnd_prior: 0.0, fresh: true, epoch: None, last_ack }
     }
 
-    /// The time up to `now` does not count: the application, not the window, held the sender back (section 5.8).
+    /// Excludes the time up to `now`: the application, not the window, limited the sender (section 5.8).
     pub(super) fn skip_to(&mut self, now: Instant) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += now.saturating_since(self.last_ack);
@@ -58,7 +58,7 @@ impl Cubic {
         self.last_ack = now;
     }
 
-    /// How many bytes the window grows for an ACK.
+    /// Window growth for an ACK, in bytes.
     pub(super) fn step(&mut self, ack: &AckInfo, cwnd: u64, mss: u64) -> u64 {
         let AckInfo { now, srtt, .. } = *ack;
         let (window, acked) = (cwnd as f64 / mss as f64, ack.acked as f64 / mss as f64);
@@ -74,11 +74,11 @@ impl Cubic {
             C * x * x * x + w_max
         };
         let t = now.saturating_since(epoch.start).as_secs_f64();
-        // Section 4.2: where the curve will be a round trip from now, neither down nor up by more than a half.
+        // Section 4.2: the point of the curve one round trip from now, not below the window and at most half above it.
         let target = curve(t + srtt.unwrap_or(Span::ZERO).as_secs_f64()).clamp(window, 1.5 * window);
         let friendly = curve(t) < epoch.w_est;
 
-        // Section 4.3: once past the window before the loss, grow like Reno itself.
+        // Section 4.3: above the window before the loss, grow like Reno itself.
         let alpha = if epoch.w_est < cwnd_prior { ALPHA } else { 1.0 };
         epoch.w_est += alpha * acked / window;
         let growth = if friendly {
@@ -101,10 +101,10 @@ impl Cubic {
         self.epoch = Some(Epoch { start: now, k, w_est: window, credit: 0.0 });
     }
 
-    /// Loss: the new threshold in bytes (section 4.6).
+    /// Handles loss; returns the new threshold in bytes (section 4.6).
     pub(super) fn on_congestion(&mut self, cwnd: u64, flight: u64, mss: u64) -> u64 {
         let window = cwnd as f64 / mss as f64;
-        // Section 4.7: a window that did not get back to where it was makes room for others.
+        // Section 4.7: a window that did not recover to its last maximum releases bandwidth to others.
         let gives_way = self.fast_convergence && window < self.w_max;
         self.w_max = if gives_way { window * (1.0 + BETA) / 2.0 } else { window };
         self.cwnd_prior = window;
@@ -113,13 +113,13 @@ impl Cubic {
         (flight as f64 * BETA) as u64
     }
 
-    /// The timer ran out (section 4.8).
+    /// Handles an expired retransmission timer (section 4.8).
     pub(super) fn on_timeout(&mut self) {
         self.fresh = true;
         self.epoch = None;
     }
 
-    /// Slow start ended without loss, at `cwnd` bytes (section 4.10).
+    /// Handles the end of slow start without loss, at `cwnd` bytes (section 4.10).
     pub(super) fn on_slow_start_left(&mut self) {
         self.fresh = true;
         self.epoch = None;

@@ -4,7 +4,7 @@ use evenair_units::Span;
 
 use super::AckInfo;
 
-// Section 4.3 of the RFC, all of them.
+// All constants: section 4.3 of the RFC.
 const MIN_RTT_THRESH: Span = Span::from_millis(4);
 const MAX_RTT_THRESH: Span = Span::from_millis(16);
 const MIN_RTT_DIVISOR: u64 = 8;
@@ -12,29 +12,29 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u32 = 5;
 
-/// Segments an ACK may add at most where sending is not paced (L).
+/// Maximum growth per ACK in segments, if sending is not paced (L).
 pub(super) const LIMIT: u64 = 8;
 
 /// State of the first slow start.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HyStart {
-    /// The round ends when this position is acknowledged.
+    /// End of the round: the position whose acknowledgment ends it.
     window_end: u64,
     last_round_min: Option<Span>,
     this_round_min: Option<Span>,
     samples: u32,
-    /// Conservative slow start: the round-trip time that led to it, and the rounds spent in it.
+    /// Conservative slow start: the round-trip time that started it, and the rounds spent in it.
     conservative: Option<(Span, u32)>,
     over: bool,
 }
 
 impl HyStart {
-    /// Slow start is over for good.
+    /// Slow start has ended for good.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
 
-    /// How much of a slow-start step of `step` bytes is taken (section 4.2).
+    /// The part of a slow-start step of `step` bytes that is applied (section 4.2).
     pub(super) fn slow_start_step(&mut self, ack: &AckInfo, step: u64) -> u64 {
         if ack.una >= self.window_end {
             self.next_round(ack.nxt);
@@ -54,7 +54,7 @@ impl HyStart {
         self.last_round_min = self.this_round_min.take();
         self.samples = 0;
         if let Some((_, rounds)) = &mut self.conservative {
-            *rounds += 1; // the part of a round in which it began counts as well
+            *rounds += 1; // the partial round in which it began counts as well
             self.over = *rounds >= CSS_ROUNDS;
         }
     }
@@ -62,7 +62,7 @@ impl HyStart {
     fn judge(&mut self) {
         let Some(now) = self.this_round_min else { return };
         match self.conservative {
-            // The delay was a passing one: resume.
+            // The delay was transient: resume slow start.
             Some((baseline, _)) if now < baseline => self.conservative = None,
             Some(_) => {}
             None => {
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// A round of ten ACKs with this round-trip time; returns the part of a step of 400 that the last one may take.
+    /// A round of ten ACKs with this round-trip time; returns how much of a step of 400 the last one may take.
     fn round(hystart: &mut HyStart, una: &mut u64, rtt_ms: u64) -> u64 {
         let mut taken = 0;
         for _ in 0..10 {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn resumes_when_the_delay_was_a_passing_one() {
+    fn resumes_after_a_transient_delay() {
         let (mut hystart, mut una) = (HyStart::default(), 0);
         round(&mut hystart, &mut una, 80);
         assert_eq!(round(&mut hystart, &mut una, 100), 100);

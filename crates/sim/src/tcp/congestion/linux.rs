@@ -2,33 +2,32 @@
 //!
 //! The curve, its constants and fast convergence are the RFC's. The differences, from the behaviour of Linux 6.x:
 //!
-//! - The curve is followed to where it is one *smallest* round-trip time from now. The RFC's smoothed time contains the
-//!   queue, and where that lasts for seconds a window would run ahead of the curve by as much.
-//! - At loss the window itself is multiplied by 0.7, not what is outstanding.
-//! - Before the first loss, and after a timeout, which forgets the past, a window grows by a twentieth each round trip at
-//!   least.
-//! - The estimate of Reno's window grows at the one rate of the RFC's section 4.3 throughout.
+//! - The target is the point of the curve one *smallest* round-trip time from now. The RFC's smoothed time contains the
+//!   queueing delay; with seconds of it a window would run ahead of the curve by as much.
+//! - At loss the window itself is multiplied by 0.7, not the data outstanding.
+//! - Before the first loss, and after a timeout, which resets all state, a window grows by at least a twentieth per round
+//!   trip.
+//! - The estimate of Reno's window always grows at the rate of the RFC's section 4.3.
 //!
-//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55, 2011) ends slow start for good
-//! at a window of 16 segments or more, where of each round trip either the ACKs have come closely one behind the other
-//! for half of the smallest round-trip time, or the smallest of the first eight samples and the present one exceeds the smallest ever by an
-//! eighth (4 ms at least, 16 ms at most). A timeout lets it begin anew.
+//! HyStart (Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55, 2011) ends slow start for good at a window of 16
+//! segments or more if, within a round trip, either a train of closely spaced ACKs lasts for half of the smallest round-trip time, or the
+//! smallest of the first eight samples exceeds the smallest ever by an eighth (at least 4 ms, at most 16 ms). A timeout starts it anew.
 
 use evenair_units::{Instant, Span};
 
 use super::AckInfo;
 use super::cubic::{ALPHA, BETA, C};
 
-/// Least and most growth of a window for each of its segments that is acknowledged: a twentieth before the first loss,
-/// and a half.
+/// Minimum and maximum growth of a window per acknowledged segment, in segments: a twentieth before the first loss, and a
+/// half.
 const LEAST_BEFORE_LOSS: f64 = 0.05;
 const MOST: f64 = 0.5;
 
-/// HyStart looks at windows from here on, in segments.
+/// Smallest window at which HyStart acts, in segments.
 const LOW_WINDOW: u64 = 16;
-/// ACKs no further apart are of one train.
+/// Maximum gap between the ACKs of one train.
 const TRAIN_GAP: Span = Span::from_millis(2);
-/// Samples of a round that are looked at.
+/// Number of samples of a round that are evaluated.
 const SAMPLES: u32 = 8;
 const LEAST_RISE: Span = Span::from_millis(4);
 const MOST_RISE: Span = Span::from_millis(16);
@@ -36,12 +35,12 @@ const MOST_RISE: Span = Span::from_millis(16);
 /// State of CUBIC and of HyStart.
 #[derive(Clone, Debug)]
 pub(super) struct LinuxCubic {
-    /// Window around which the curve is flat, in segments; 0 before a loss.
+    /// Window of the plateau of the curve, in segments; 0 before a loss.
     w_max: f64,
     epoch: Option<Epoch>,
-    /// Time of the last ACK seen in or outside of an epoch.
+    /// Time of the last ACK, in or outside of an epoch.
     last_ack: Instant,
-    /// `None` where HyStart is off or has ended slow start.
+    /// `None` if HyStart is off or has ended slow start.
     round: Option<Round>,
     hystart: bool,
 }
@@ -50,23 +49,23 @@ pub(super) struct LinuxCubic {
 #[derive(Clone, Debug)]
 struct Epoch {
     start: Instant,
-    /// Where the curve is flat.
+    /// Window of the plateau of the curve.
     origin: f64,
-    /// Time the curve takes to there.
+    /// Time that the curve takes to reach `origin`.
     k: f64,
     /// Reno's window.
     reno: f64,
-    /// Growth not yet worth a byte.
+    /// Fraction of a byte of growth not yet applied.
     credit: f64,
 }
 
 /// A round trip of slow start.
 #[derive(Clone, Debug, Default)]
 struct Round {
-    /// It ends when this position is acknowledged.
+    /// End of the round: the position whose acknowledgment ends it.
     end: u64,
     start: Instant,
-    /// The last ACK of the train that began with the round.
+    /// Last ACK of the train that began with the round.
     train: Instant,
     min: Option<Span>,
     samples: u32,
@@ -78,7 +77,7 @@ impl LinuxCubic {
         Self { w_max: 0.0, epoch: None, last_ack: Instant::ZERO, round, hystart }
     }
 
-    /// The time up to `now` does not count: the application, not the window, held the sender back.
+    /// Excludes the time up to `now`: the application, not the window, limited the sender.
     pub(super) fn skip_to(&mut self, now: Instant) {
         if let Some(epoch) = &mut self.epoch {
             epoch.start += now.saturating_since(self.last_ack);
@@ -86,7 +85,7 @@ impl LinuxCubic {
         self.last_ack = now;
     }
 
-    /// An ACK in slow start at a window of `segments`: whether that is enough.
+    /// Handles an ACK in slow start at a window of `segments`; returns whether slow start ends.
     pub(super) fn leaves_slow_start(&mut self, ack: &AckInfo, segments: u64) -> bool {
         let Some(round) = &mut self.round else { return false };
         if ack.una > round.end {
@@ -100,7 +99,7 @@ impl LinuxCubic {
         is_enough
     }
 
-    /// How many bytes the window grows for an ACK that is worth `acked` bytes.
+    /// Window growth in bytes for an ACK that counts for `acked` bytes.
     pub(super) fn step(&mut self, ack: &AckInfo, cwnd: u64, mss: u64, acked: u64) -> u64 {
         let (window, acked) = (cwnd as f64 / mss as f64, acked as f64 / mss as f64);
         self.last_ack = ack.now;
@@ -122,7 +121,7 @@ impl LinuxCubic {
         whole
     }
 
-    /// Loss: the new threshold in bytes.
+    /// Handles loss; returns the new threshold in bytes.
     pub(super) fn on_congestion(&mut self, cwnd: u64, mss: u64) -> u64 {
         let window = cwnd as f64 / mss as f64;
         // RFC 9438, section 4.7.
@@ -131,7 +130,7 @@ impl LinuxCubic {
         (cwnd as f64 * BETA) as u64
     }
 
-    /// The timer ran out: all is forgotten.
+    /// Handles an expired retransmission timer: all state is reset.
     pub(super) fn on_timeout(&mut self) {
         *self = Self { last_ack: self.last_ack, ..Self::new(self.hystart) };
     }

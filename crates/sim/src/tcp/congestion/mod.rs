@@ -17,27 +17,27 @@ use self::linux::LinuxCubic;
 use self::reno::Reno;
 use super::config::{Algorithm, Config, Growth};
 
-/// What an acknowledgment says to the window.
+/// Properties of an acknowledgment that the window depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckInfo {
     pub(super) now: Instant,
     /// Bytes newly acknowledged.
     pub(super) acked: u64,
-    /// Bytes that are known to have arrived, acknowledged or SACKed, and were not before.
+    /// Bytes newly reported as received, by acknowledgment or SACK.
     pub(super) delivered: u64,
     /// The new cumulative acknowledgment.
     pub(super) una: u64,
     /// The next position to be sent for the first time.
     pub(super) nxt: u64,
-    /// A sample of the round-trip time from this very ACK.
+    /// Round-trip sample of this ACK.
     pub(super) rtt: Option<Span>,
     /// Smoothed round-trip time.
     pub(super) srtt: Option<Span>,
     /// The smallest sample so far.
     pub(super) min_rtt: Option<Span>,
-    /// The window was what kept the sender from sending more.
+    /// The window limited the sender.
     pub(super) limited: bool,
-    /// It is a duplicate in the sense of the kind of recovery in use (RFC 5681, section 2; RFC 6675, section 2).
+    /// A duplicate as defined by the recovery algorithm in use (RFC 5681, section 2; RFC 6675, section 2).
     pub(super) duplicate: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Window {
     ssthresh: u64,
     /// Payload of a full segment.
     mss: u64,
-    /// Initial window in bytes; also the one after an idle time.
+    /// Initial window in bytes, also used after an idle time.
     initial: u64,
     growth: Growth,
     algorithm: Avoidance,
@@ -79,7 +79,7 @@ impl Window {
         Self { cwnd: initial, ssthresh: u64::MAX, mss, initial, growth: config.growth, algorithm, hystart }
     }
 
-    /// Has the memory fetched that every acknowledgment needs.
+    /// Prefetches what every acknowledgment updates.
     #[inline]
     pub(super) fn prefetch(&self) {
         prefetch(&raw const self.cwnd);
@@ -95,23 +95,23 @@ impl Window {
         self.ssthresh
     }
 
-    /// Recovery takes the window over: sets it to `cwnd`, at least a segment.
+    /// Sets the window to `cwnd`, at least a segment, on behalf of recovery.
     pub(super) fn set(&mut self, cwnd: u64) {
         self.cwnd = cwnd.max(self.mss);
     }
 
-    /// A congestion event turned out to be none.
+    /// Undoes a congestion event that turned out to be spurious.
     pub(super) fn restore(&mut self, cwnd: u64, ssthresh: u64) {
         (self.cwnd, self.ssthresh) = (self.cwnd.max(cwnd), ssthresh);
     }
 
-    /// The SYN had to be sent repeatedly: begin with one segment (RFC 5681, section 3.1).
+    /// Starts with one segment, since the SYN had to be retransmitted repeatedly (RFC 5681, section 3.1).
     pub(super) fn start_with_one_segment(&mut self) {
         self.initial = self.mss;
         self.cwnd = self.mss;
     }
 
-    /// New data is acknowledged outside of fast recovery.
+    /// Handles new acknowledged data outside of fast recovery.
     pub(super) fn on_ack(&mut self, ack: &AckInfo) {
         if !ack.limited {
             match &mut self.algorithm {
@@ -119,7 +119,7 @@ impl Window {
                 Avoidance::Linux(cubic) => cubic.skip_to(ack.now),
                 Avoidance::Reno(_) => {}
             }
-            return; // a window that is not used is not probed (RFC 7661, section 4)
+            return; // an unused window does not grow (RFC 7661, section 4)
         }
         if self.cwnd < self.ssthresh {
             self.slow_start(ack);
@@ -169,8 +169,8 @@ impl Window {
         }
     }
 
-    /// Loss was found by acknowledgments with `flight` bytes outstanding: lowers the threshold. The window is left to
-    /// recovery.
+    /// Handles a loss found by acknowledgments with `flight` bytes outstanding: lowers the threshold. Recovery sets the
+    /// window.
     pub(super) fn on_congestion(&mut self, flight: u64) {
         self.hystart = None; // RFC 9406 is for the first slow start
         let floor = 2 * self.mss;
@@ -182,8 +182,8 @@ impl Window {
         .max(floor);
     }
 
-    /// The retransmission timer ran out. `first` unless it did so before for the same data: then the threshold stays
-    /// (RFC 5681, section 3.1).
+    /// Handles an expired retransmission timer; `first` unless it has expired before for the same data: then the threshold
+    /// stays (RFC 5681, section 3.1).
     pub(super) fn on_timeout(&mut self, flight: u64, first: bool) {
         if first {
             self.on_congestion(flight);
@@ -196,7 +196,7 @@ impl Window {
         self.cwnd = self.mss; // the loss window, RFC 5681, section 3.1
     }
 
-    /// Nothing was sent for longer than the timeout (RFC 5681, section 4.1).
+    /// Handles an idle time longer than the timeout (RFC 5681, section 4.1).
     pub(super) fn on_idle(&mut self) {
         self.cwnd = self.cwnd.min(self.initial);
     }
@@ -208,7 +208,7 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// A window that gets ACKs of `per_ack` segments for all it allows, a round trip of 100 ms at a time.
+    /// A window that is always used up: ACKs of `per_ack` segments for all of it, one round trip of 100 ms at a time.
     struct Fed {
         window: Window,
         now: Instant,
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_grows_by_what_an_ack_is_worth() {
+    fn slow_start_grows_as_each_growth_rule_says() {
         let after_three = |growth, per_ack| {
             let mut fed = Fed::new(&config(growth));
             (0..3).for_each(|_| fed.round(per_ack));
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_used_does_not_grow() {
+    fn an_unused_window_does_not_grow() {
         let mut window = Window::new(&config(Growth::PerAck), MSS as u32);
         let before = window.cwnd();
         let now = Instant::ZERO;
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn cubic_gives_way_where_it_did_not_get_back_to_its_last_window() {
+    fn cubic_converges_fast_if_it_did_not_reach_its_last_window() {
         for (fast_convergence, plateau) in [(true, 800.0 * 0.85), (false, 800.0)] {
             let algorithm = Algorithm::Cubic { fast_convergence, hystart: false };
             let mut fed = Fed::new(&Config { algorithm, ..config(Growth::Bytes { limit: u32::MAX }) });
@@ -364,7 +364,7 @@ mod tests {
         fed.window.set(20 * MSS);
         fed.window.on_congestion(20 * MSS);
         fed.window.set(14 * MSS);
-        // alpha = 3 (1 - 0.7) / (1 + 0.7) = 0.529 segments a round trip: 6 segments take 11.3 of them.
+        // alpha = 3 (1 - 0.7) / (1 + 0.7) = 0.529 segments per round trip: 6 segments take 11.3 round trips.
         (0..10).for_each(|_| fed.round(1));
         assert!((fed.segments() - (14.0 + 5.29)).abs() < 0.4, "{}", fed.segments());
     }
@@ -376,7 +376,7 @@ mod tests {
         fed.window.set(1000 * MSS);
         fed.window.ssthresh = 1000 * MSS;
         (0..5).for_each(|_| fed.round(1));
-        // 0.4 t^3 is far below that in half a second.
+        // 0.4 t^3 is far below that within half a second.
         assert!((fed.segments() / 1000.0 - 1.05f64.powi(5)).abs() < 0.01, "{}", fed.segments());
         fed.window.set(1000 * MSS);
         fed.window.on_congestion(0);
@@ -424,7 +424,7 @@ mod tests {
             (window.ssthresh() != u64::MAX).then(|| window.cwnd() / MSS)
         };
         assert_eq!(exit(|_| 100, 3_000), None, "neither");
-        // In the third round trip, of windows from 32 on: eight samples, and the ninth ACK shows it.
+        // In the third round trip, at windows from 32 on: after eight samples the ninth ACK leaves slow start.
         assert_eq!(exit(|round| if round < 2 { 100 } else { 114 }, 3_000), Some(32 + 8));
         // 50 ms of ACKs 1 ms apart: in the round trip that begins with 64.
         assert_eq!(exit(|_| 100, 1_000).map(|cwnd| cwnd / 10), Some((64 + 51) / 10));

@@ -1,4 +1,4 @@
-//! Reno's congestion avoidance (RFC 5681, section 3.1): one segment a round trip, half the flight at loss.
+//! Reno's congestion avoidance (RFC 5681, section 3.1): one segment per round trip, half the flight at loss.
 
 use super::Growth;
 
@@ -6,7 +6,7 @@ use super::Growth;
 #[derive(Clone, Debug)]
 pub(super) struct Reno {
     growth: Growth,
-    /// What was earned towards the next byte (per ACK) or the next segment (by bytes).
+    /// Credit towards the next byte (per ACK) or the next segment (by bytes).
     earned: u64,
 }
 
@@ -15,10 +15,10 @@ impl Reno {
         Self { growth, earned: 0 }
     }
 
-    /// How much the window grows for an ACK of `acked` bytes.
+    /// Window growth in bytes for an ACK of `acked` bytes.
     pub(super) fn step(&mut self, cwnd: u64, mss: u64, acked: u64) -> u64 {
         match self.growth {
-            // Equation 3, with the remainder kept: rounding would hold large windows back.
+            // Equation 3, with the remainder kept: rounding would slow large windows.
             Growth::PerAck => {
                 self.earned += mss * mss;
                 let step = self.earned / cwnd;

@@ -1,5 +1,5 @@
-//! Captures of TCP headers on interfaces of a running testbed, made by dumpcap (Wireshark) in their namespaces: independent of the box,
-//! with the kernel's times.
+//! Captures of TCP headers on interfaces of a running testbed by dumpcap (Wireshark) in their namespaces: independent of the box, with
+//! the kernel's timestamps.
 
 use std::fs::File;
 use std::net::SocketAddrV4;
@@ -14,11 +14,11 @@ use evenair_capture::{Link, Wanted};
 use evenair_sys::netns::Netns;
 use evenair_sys::process::{signal, tie};
 
-/// Bytes kept of a frame: Ethernet (14), IPv4 (20) and the longest TCP header (60), with two to spare.
+/// Bytes kept of a frame: Ethernet (14), IPv4 (20) and the longest TCP header (60), and two more.
 const SNAP_LENGTH: u32 = 96;
-/// Of the kernel's buffer for a capture, in MiB: over a second of the fastest mix, with the kernel's overhead of a frame.
+/// Size of the kernel's capture buffer in MiB: over a second of the fastest mix, with the kernel's overhead per frame.
 const BUFFER_MIB: u32 = 32;
-/// For dumpcap to start, and for it to write what it has when it is stopped.
+/// Timeout for dumpcap to start, and for it to write its file when it is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Whether dumpcap is installed.
@@ -26,7 +26,7 @@ pub fn is_possible() -> bool {
     Command::new("dumpcap").arg("--version").output().is_ok()
 }
 
-/// A capture that goes on.
+/// A running capture.
 #[derive(Debug)]
 pub struct Dumpcap {
     child: Child,
@@ -35,7 +35,7 @@ pub struct Dumpcap {
 }
 
 impl Dumpcap {
-    /// Starts to capture on an interface of a namespace into `NAME.pcapng` of a directory. The process is tied to the calling thread.
+    /// Starts a capture on an interface of a namespace into `NAME.pcapng` of a directory. The process is tied to the calling thread.
     pub fn start(namespace: &Netns, interface: &str, directory: &Path, name: &str) -> Result<Self> {
         let (file, messages) =
             (directory.join(name).with_extension("pcapng"), directory.join(name).with_extension("txt"));
@@ -48,7 +48,7 @@ impl Dumpcap {
         Ok(Self { child, file, messages })
     }
 
-    /// Waits until it captures.
+    /// Waits until the capture has started.
     pub fn await_start(&mut self) -> Result<()> {
         let deadline = Instant::now() + PATIENCE;
         while !self.said()?.contains("File: ") {
@@ -60,7 +60,7 @@ impl Dumpcap {
         Ok(())
     }
 
-    /// Stops it: its file, and how many packets the capture has lost.
+    /// Stops the capture; returns its file, and the number of packets that it lost.
     pub fn stop(mut self) -> Result<(PathBuf, u64)> {
         signal(self.child.id(), libc::SIGINT)?;
         let deadline = Instant::now() + PATIENCE;
@@ -80,13 +80,13 @@ impl Dumpcap {
 
 impl Drop for Dumpcap {
     fn drop(&mut self) {
-        // Errors in here mean that it has ended already.
+        // Errors here mean that it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Packets dropped, of "Packets received/dropped on interface 'ap0': 100/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (98.0%)".
+/// Number of dropped packets, from "Packets received/dropped on interface 'ap0': 100/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (98.0%)".
 fn lost(said: &str) -> Option<u64> {
     let (_, counts) = said.split_once("Packets received/dropped on interface")?;
     let (_, counts) = counts.split_once(": ")?;
@@ -100,7 +100,8 @@ pub struct Segment {
     pub at: Duration,
     pub from: SocketAddrV4,
     pub to: SocketAddrV4,
-    /// Identification of its IPv4 packet. Linux counts them up for each connection, and so it distinguishes segments of the same DATA.
+    /// Identification of its IPv4 packet. Linux increments it within a connection, so that it distinguishes transmissions of the same
+    /// DATA.
     pub id: u16,
     /// Sequence number of its first byte.
     pub seq: u32,
@@ -110,14 +111,14 @@ pub struct Segment {
     pub ack: Option<u32>,
     /// It begins or ends a connection (SYN, FIN, RST).
     pub is_control: bool,
-    /// Sequence numbers at the start of SACK blocks and behind their ends (RFC 2018).
+    /// Sequence numbers at the starts and behind the ends of SACK blocks (RFC 2018).
     pub sack: [Option<(u32, u32)>; 4],
     /// Timestamp and echo (RFC 7323).
     pub stamps: Option<(u32, u32)>,
 }
 
 impl Segment {
-    /// Of an Ethernet frame with IPv4, of which at least the headers were captured.
+    /// Parses an Ethernet frame with IPv4, of which at least the headers were captured.
     pub fn of(at: Duration, frame: &[u8]) -> Option<Self> {
         let packet = LaxSlicedPacket::from_ethernet(frame).ok()?;
         let (Some(LaxNetSlice::Ipv4(ip)), Some(TransportSlice::Tcp(tcp))) = (&packet.net, &packet.transport) else {
@@ -158,7 +159,7 @@ fn options(tcp: &TcpSlice<'_>) -> Options {
     (sack, stamps)
 }
 
-/// Calls `each` with the TCP segments of a capture, in their order.
+/// Calls `each` with the TCP segments of a capture, in order.
 pub fn read(file: &Path, mut each: impl FnMut(&Segment)) -> Result<()> {
     let wanted = Wanted { link: Link::ETHERNET, instead: "an Ethernet interface" };
     let cut = wanted.read(file, |at, frame, _| Segment::of(at, frame).iter().for_each(&mut each))?;
@@ -167,7 +168,7 @@ pub fn read(file: &Path, mut each: impl FnMut(&Segment)) -> Result<()> {
 }
 
 #[test]
-fn the_lost_packets_are_read_from_what_dumpcap_says() {
+fn the_number_of_lost_packets_is_parsed_from_dumpcaps_output() {
     let said = "Packets captured: 98\nPackets received/dropped on interface 'ap0': 98/2 (pcap:2/dumpcap:0/flushed:0/ps_ifdrop:0) (98.0%)\n";
     assert_eq!(lost(said), Some(2));
     assert_eq!(lost("Capturing on 'ap0'\n"), None);

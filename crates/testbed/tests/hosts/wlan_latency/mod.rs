@@ -1,12 +1,12 @@
-//! What the box shows of the hop between it and the stations, latency and TCP loss, beside captures at its port and at the stations, with
-//! kernel TCP and the deployed program: the median within 15 %, the 95th percentile within 30 %, loss within 0.3 points, inserted and
-//! observing.
+//! The box's figures of the hop between it and the stations, latency and TCP loss, compared with captures at its port and at the
+//! stations, with kernel TCP and the deployed program: the median within 15 %, the 95th percentile within 30 %, loss within 0.3 points,
+//! inserted and observing.
 //!
-//! The box shows percentiles of each second (watch feed), and so they are compared by the second: the means of both over 40 seconds, in
-//! which each second counts by its packets in the record. `evenair_sim` has the same comparison in virtual time, by histograms of the whole
+//! The box publishes percentiles of each second (watch feed), so the comparison is by second: the means of both over 40 seconds, in which
+//! each second is weighted by its packets in the record. `evenair_sim` has the same comparison in virtual time, by histograms of the whole
 //! interval (`tests/world/wlan_latency.rs`).
 //!
-//! A run in which a capture has lost packets or the emulation was late is void, and is made again.
+//! A run in which a capture has lost packets or the emulation was late is void, and is repeated.
 
 mod capture;
 mod record;
@@ -32,21 +32,21 @@ use self::record::{Passage, WlanTime};
 use self::watch::{Second, Seconds, Shown};
 use crate::common;
 
-/// Queues fill for so long, then so many seconds are compared.
+/// Time for queues to fill, and number of seconds compared after that.
 const SETTLE_S: f64 = 5.0;
 const SECONDS: usize = 40;
-/// The captures go on for so long, for the acknowledgements of the last packets.
+/// Time for which the captures continue, for the acknowledgements of the last packets.
 const AFTER_S: f64 = 2.0;
-/// Stations and directions with fewer packets in the record are idle: some in a second.
+/// Stations and directions with fewer packets in the record, less than a few per second, are idle.
 const BUSY: usize = 200;
-/// Bounds: of percentiles in percent, of loss in points.
+/// Percentiles and their tolerances in percent; tolerance of loss in percentage points.
 const BOUNDS: [(usize, f64); 2] = [(50, 15.0), (95, 30.0)];
 const LOSS_BOUND: f64 = 0.3;
-/// So many percent of the packets in the record are at least of seconds for which the box shows a latency.
+/// Minimum part of the packets in the record, in percent, in seconds for which the box shows a latency.
 const SHOWN_AT_LEAST: f64 = 95.0;
-/// Void runs are repeated so often.
+/// Maximum number of repetitions of void runs.
 const REPEATS: usize = 2;
-/// For the namespaces of a run to come up.
+/// Timeout for the namespaces of a run to come up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,7 +58,7 @@ enum Mode {
 /// A site.
 struct Mix {
     name: &'static str,
-    /// Keys of a scenario beside those that all have.
+    /// Keys of a scenario in addition to the common ones.
     site: &'static str,
 }
 
@@ -72,7 +72,7 @@ const DOWNLOADS: Mix = Mix {
 };
 
 /// Windows of 64 kB keep uploads from overflowing their stations' buffers, as TCP small queues do on real stations: the box does not detect
-/// the loss before it of the last DATA that were sent.
+/// losses before it at the end of a sender's window.
 const BOTH_WAYS: Mix = Mix {
     name: "uploads and downloads",
     site: r#"
@@ -126,17 +126,17 @@ impl Mix {
     }
 }
 
-/// What was shown and captured in a run.
+/// Recorded watch lines and captures of a run.
 struct Observed {
     shown: Shown,
     box_port: PathBuf,
-    /// At the stations' interfaces, by their addresses.
+    /// Captures at the stations' interfaces, by address.
     stations: BTreeMap<Ipv4Addr, PathBuf>,
-    /// Packets that the captures have lost.
+    /// Number of packets that the captures lost.
     lost: u64,
 }
 
-/// The namespace of a machine of this process's run, once it is there.
+/// The namespace of a machine of this process's run, waiting until it exists.
 fn namespace(machine: &str) -> Result<Netns> {
     let own = format!("{}-", std::process::id());
     let deadline = Instant::now() + PATIENCE;
@@ -150,7 +150,7 @@ fn namespace(machine: &str) -> Result<Netns> {
     }
 }
 
-/// Captures and reads what is shown, until the run of `scenario`, which begins at `origin` (seconds since 1970), has been observed.
+/// Captures and reads the watch socket, until the run of `scenario`, which begins at `origin` (seconds since 1970), has been observed.
 fn observe(scenario: &Scenario, directory: &Path, origin: &OnceLock<f64>) -> Result<Observed> {
     let mut box_port = Dumpcap::start(&namespace(BOX)?, BOX_WLAN_PORT, directory, BOX)?;
     let start = |(address, host): (Ipv4Addr, usize)| {
@@ -175,12 +175,12 @@ fn socket(directory: &Path) -> PathBuf {
     directory.join("watch.sock")
 }
 
-/// A run that has ended.
+/// A completed run.
 struct Run {
     observed: Observed,
-    /// When it began, in seconds since 1970.
+    /// Start of the run in seconds since 1970.
     origin_s: f64,
-    /// Why it is void.
+    /// Reasons for which it is void.
     void: Vec<String>,
 }
 
@@ -204,12 +204,12 @@ fn run(scenario: &Scenario, directory: &Path) -> Result<Run> {
     Ok(Run { observed, origin_s, void })
 }
 
-/// One value, as the box shows it and as it is recorded.
+/// One value, as shown by the box and as recorded.
 struct Pair {
     what: String,
     shown: f64,
     record: f64,
-    /// The difference, in percent or points, and the most that it may be.
+    /// The difference in percent or points, and its tolerance.
     off: f64,
     bound: f64,
 }
@@ -226,12 +226,12 @@ impl fmt::Display for Pair {
     }
 }
 
-/// The time that so many of 100 did not exceed, in milliseconds; they are in ascending order.
+/// A percentile in milliseconds of times in ascending order.
 fn percentile_ms(times: &[Duration], percent: usize) -> f64 {
     times[(times.len() * percent).div_ceil(100) - 1].as_secs_f64() * 1e3
 }
 
-/// What is compared of the latency of a station.
+/// Comparison of the latency of a station.
 struct Compared {
     pairs: Vec<Pair>,
     /// Packets in the record, and those in seconds for which the box shows a latency.
@@ -239,7 +239,7 @@ struct Compared {
     shown_packets: usize,
 }
 
-/// Compares the percentiles of each second: by `shown` and of the times in the record.
+/// Compares the percentiles of each second: shown, and of the recorded times.
 fn percentiles(seconds: &[(Second, Vec<Duration>)]) -> Compared {
     let with_both = || {
         seconds.iter().filter_map(|(shown, times)| Some((shown.wlan?, times)).filter(|(_, times)| !times.is_empty()))
@@ -254,12 +254,12 @@ fn percentiles(seconds: &[(Second, Vec<Duration>)]) -> Compared {
         Pair { what: format!("p{percent} ms"), shown, record, off: 100.0 * (shown / record - 1.0), bound }
     };
     let packets = seconds.iter().map(|(_, times)| times.len()).sum();
-    // Without any there is nothing to compare, and that is judged by itself.
+    // Without any packet there is nothing to compare; the caller checks that.
     let pairs = if shown_packets > 0 { BOUNDS.into_iter().map(pair).collect() } else { Vec::new() };
     Compared { pairs, packets, shown_packets }
 }
 
-/// Times of a station by second, each in ascending order.
+/// Recorded times of a station by second, each in ascending order.
 fn by_second(times: &[WlanTime], station: Ipv4Addr, bounds: &[Duration]) -> Vec<Vec<Duration>> {
     let mut seconds = vec![Vec::new(); bounds.len() - 1];
     for time in times.iter().filter(|time| time.station == station) {
@@ -272,7 +272,7 @@ fn by_second(times: &[WlanTime], station: Ipv4Addr, bounds: &[Duration]) -> Vec<
     seconds
 }
 
-/// Shares of DATA lost on the WLAN, in percent; `None` where there are few DATA.
+/// Losses of DATA on the WLAN in percent; `None` if there is little DATA.
 fn losses(direction: Direction, shown: impl Iterator<Item = LossCounts>, record: Passage) -> Option<Pair> {
     let percent = |lost: u64, of: u64| 100.0 * lost as f64 / of.max(1) as f64;
     let (lost, data) = shown.fold((0, 0), |(lost, data), second| (lost + second.wlan, data + second.data));
@@ -282,7 +282,7 @@ fn losses(direction: Direction, shown: impl Iterator<Item = LossCounts>, record:
     (record.entered as usize > BUSY).then_some(pair)
 }
 
-/// A run that is compared.
+/// A run to compare.
 struct Comparison<'a> {
     scenario: &'a Scenario,
     observed: &'a Observed,
@@ -291,7 +291,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Of a station: its packets in the record and in seconds with a latency, and all pairs; `None` if it is idle.
+    /// Comparison of a station: its packets in the record and in seconds with a latency, and all pairs; `None` if it is idle.
     fn of(&self, station: Ipv4Addr, host: usize) -> Result<Option<Compared>> {
         let bounds: Vec<_> = self.seconds.bounds().collect();
         let shown: Vec<_> = self.seconds.of(&plan::host(self.scenario, host).mac.to_string()).collect();
@@ -310,7 +310,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Compares a run of `head`, a mix and a mode; what is out of bounds. Prints a line for each busy station.
+/// Compares a run of `head`, a mix and a mode; returns the values out of tolerance. Prints a line for each busy station.
 fn compare(head: &str, scenario: &Scenario, run: &Run) -> Result<Vec<String>> {
     let observed = &run.observed;
     let seconds = observed.shown.seconds(run.origin_s + SETTLE_S, SECONDS)?;
@@ -331,7 +331,7 @@ fn compare(head: &str, scenario: &Scenario, run: &Run) -> Result<Vec<String>> {
     Ok(missed)
 }
 
-/// Runs a mix until a run is not void; what of that is out of bounds. The lines of void runs are printed and not judged.
+/// Repeats a mix until a run is not void; returns its values out of tolerance. The lines of void runs are printed and not evaluated.
 fn judge(mix: &Mix, mode: Mode) -> Result<Vec<String>> {
     let scenario = mix.scenario(mode);
     let head = format!("{} | {mode:?}", mix.name);
@@ -347,7 +347,7 @@ fn judge(mix: &Mix, mode: Mode) -> Result<Vec<String>> {
     bail!("{} runs are void", REPEATS + 1)
 }
 
-/// Both modes of a mix.
+/// Checks both modes of a mix.
 fn check(mix: &Mix) {
     let Some(_turn) = common::turn_with_box() else { return };
     if !capture::is_possible() {
@@ -362,25 +362,25 @@ fn check(mix: &Mix) {
 
 #[test]
 #[ignore = "takes two minutes"]
-fn latency_and_loss_of_downloads_are_those_of_captures() {
+fn latency_and_loss_of_downloads_match_captures() {
     check(&DOWNLOADS);
 }
 
 #[test]
 #[ignore = "takes two minutes"]
-fn latency_and_loss_of_uploads_and_downloads_are_those_of_captures() {
+fn latency_and_loss_of_uploads_and_downloads_match_captures() {
     check(&BOTH_WAYS);
 }
 
 #[test]
 #[ignore = "takes two minutes"]
-fn latency_and_loss_of_pages_beside_a_download_are_those_of_captures() {
+fn latency_and_loss_of_pages_beside_a_download_match_captures() {
     check(&PAGES);
 }
 
 #[test]
 #[ignore = "takes two minutes"]
-fn latency_and_loss_behind_a_deep_fifo_are_those_of_captures() {
+fn latency_and_loss_behind_a_deep_fifo_match_captures() {
     check(&DEEP_FIFO);
 }
 

@@ -1,11 +1,11 @@
-//! The record of the hop between box and stations, from captures: how long packets took from leaving the box's port toward a station until
-//! the first frame that acknowledges them came to that port, and which DATA were lost.
+//! The record of the hop between box and stations, from captures: the times from a packet's departure at the box's port toward a station
+//! until the first frame that acknowledges it arrives at that port, and the lost DATA.
 //!
 //! As in the simulator's record (`evenair_sim`, `wlan_record`):
 //! - DATA, by their positions in the stream. That frame covers them, or reports them in a SACK block (RFC 2018).
 //! - ACKs of a bulk upload, by their timestamps (RFC 7323): it is the first segment that echoes them or later ones.
 //!
-//! DATA that left more than once are left out: which of them was acknowledged is unknown (Karn and Partridge, 1987).
+//! DATA that left more than once is omitted: which transmission was acknowledged is unknown (Karn and Partridge, 1987).
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -25,41 +25,41 @@ use super::capture::{self, Segment};
 pub struct WlanTime {
     /// The station's address.
     pub station: Ipv4Addr,
-    /// When the frame that acknowledges it came to the box, since the beginning of 1970.
+    /// When the frame that acknowledges it arrived at the box, since the beginning of 1970.
     pub at: Duration,
-    /// Since it left the box.
+    /// Time since it left the box.
     pub took: Duration,
 }
 
-/// Segments of DATA of a station and a direction, those that were sent again included.
+/// Segments of DATA of a station and a direction, including retransmissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passage {
-    /// Those that entered the hop.
+    /// Segments that entered the hop.
     pub entered: u64,
-    /// Of them, those that never left it.
+    /// Segments of those that never left it.
     pub lost: u64,
 }
 
-/// DATA that left and are not covered yet.
+/// DATA that left and is not covered by an acknowledgment yet.
 #[derive(Clone, Copy, Debug)]
 struct Outstanding {
-    /// Position behind their last byte.
+    /// Position behind the last byte.
     end: u64,
     left: Duration,
-    /// When a SACK block with them came.
+    /// When a SACK block first reported it.
     reported: Option<Duration>,
-    /// They left more than once.
+    /// It left more than once.
     is_repeated: bool,
 }
 
-/// What has left toward the station on a connection.
+/// Packets of a connection that have left toward the station.
 #[derive(Debug, Default)]
 struct Connection {
-    /// By their first position.
+    /// DATA by first position.
     data: BTreeMap<u64, Outstanding>,
     /// Position behind the last byte that has left; modulo 2^32 it is its sequence number.
     end: Option<u64>,
-    /// ACKs by timestamp, the oldest first.
+    /// ACKs by timestamp, oldest first.
     acks: VecDeque<(u32, Duration)>,
     newest_ack: Option<u32>,
 }
@@ -67,7 +67,7 @@ struct Connection {
 impl Connection {
     /// The position of a sequence number, near those that have left.
     fn position(&self, seq: u32) -> u64 {
-        // The first one is far enough from zero for what may come before it.
+        // The first position is far enough above zero for any that precede it.
         let end = self.end.unwrap_or((1 << 32) | u64::from(seq));
         end.wrapping_add_signed(seq.wrapping_sub(end as u32).cast_signed().into())
     }
@@ -95,12 +95,12 @@ impl Connection {
         }
     }
 
-    /// A segment of the station comes; `done` gets when each of those that are covered now was acknowledged, and the time of it.
+    /// Handles a segment of the station; `done` gets the time of each packet that is newly covered, with the time of its acknowledgment.
     fn come(&mut self, segment: &Segment, mut done: impl FnMut(Duration, Duration)) {
         if let Some(ack) = segment.ack {
             for (start, end) in segment.sack.into_iter().flatten() {
                 let (start, end) = (self.position(start), self.position(end));
-                // One that ends before it starts is from a host that is wrong.
+                // A SACK block that ends before it starts is a host's error.
                 let within = self.data.range_mut(start..end.max(start)).filter(|(_, data)| data.end <= end);
                 within.for_each(|(_, data)| _ = data.reported.get_or_insert(segment.at));
             }
@@ -123,18 +123,18 @@ impl Connection {
     }
 }
 
-/// Of timestamps, modulo 2^32.
+/// Whether `this` timestamp is after `that` one, modulo 2^32.
 const fn is_after(this: u32, that: u32) -> bool {
     this.wrapping_sub(that).cast_signed() > 0
 }
 
-/// The stations of a scenario, by their addresses.
+/// The stations of a scenario, by address.
 pub fn stations(scenario: &Scenario) -> BTreeMap<Ipv4Addr, usize> {
     let is_station = |&host: &usize| scenario.hosts[host].place.is_station();
     (0..scenario.hosts.len()).filter(is_station).map(|host| (plan::host(scenario, host).v4, host)).collect()
 }
 
-/// Whether the connection to this address of a server uploads without pauses.
+/// Whether the connection to this server address is an endless upload.
 fn is_upload(scenario: &Scenario, server: SocketAddrV4) -> bool {
     let app = plan::app_of_port(server.port()).and_then(|index| scenario.apps.get(index));
     app.is_some_and(|app| matches!(app.kind, AppKind::Bulk { .. }) && app.direction == Direction::Up)
@@ -160,8 +160,8 @@ pub fn times(scenario: &Scenario, box_port: &Path) -> Result<Vec<WlanTime>> {
     Ok(times)
 }
 
-/// What of the DATA that a station received or sent (`direction`) and that entered the hop at these times left it, from the captures where
-/// they entered it and left it.
+/// The DATA that a station received or sent (`direction`) and that entered the hop in this interval, and its losses, from captures at both
+/// ends of the hop.
 pub fn passage(
     station: Ipv4Addr,
     direction: Direction,
@@ -196,7 +196,7 @@ mod tests {
 
     const SERVER: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 80);
     const STATION: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 2), 40_000);
-    /// Near the end of the numbers, so that they begin anew.
+    /// Near the end of the sequence space, so that numbers wrap.
     const ISN: u32 = u32::MAX - 1_500;
 
     fn data(at_ms: u64, number: u32) -> Segment {

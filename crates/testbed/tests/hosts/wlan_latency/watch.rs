@@ -1,4 +1,4 @@
-//! What the box shows second by second, from its watch socket.
+//! The box's figures of each second, from its watch socket.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use evenair_api::watch::{Line, Losses, Part, Request, Station, Times};
 
-/// For the box to make its watch socket.
+/// Timeout for the box to create its watch socket.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The box publishes each second.
+/// Timeout for a line; the box publishes one each second.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// What is shown of a station for the time between two lines.
+/// Figures of a station for the time between two lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Second {
-    /// Of the leg "wlan"; `None`: no packet was timed.
+    /// Times of the leg "wlan"; `None`: no packet was timed.
     pub wlan: Option<Times>,
     pub losses: Losses,
 }
@@ -26,7 +26,7 @@ pub struct Second {
 pub struct Shown(Vec<Line>);
 
 impl Shown {
-    /// Reads the lines about stations from a watch socket, until `is_enough` says so of one.
+    /// Reads lines from a watch socket, until `is_enough` holds for one.
     pub fn read(socket: &Path, mut is_enough: impl FnMut(&Line) -> bool) -> Result<Self> {
         let mut stream = connect(socket)?;
         let request = Request::Watch { watch: vec![Part::Stations], every: "1 s".into() };
@@ -44,7 +44,7 @@ impl Shown {
         bail!("the box has ended its lines after {}", lines.len())
     }
 
-    /// The first so many seconds that begin at `from_s`, since 1970, or later.
+    /// The first `count` seconds that begin at `from_s`, since 1970, or later.
     pub fn seconds(&self, from_s: f64, count: usize) -> Result<Seconds<'_>> {
         let first = self.0.iter().position(|line| line.at >= from_s).context("there is no line so late")?;
         let lines = self.0.get(first..=first + count).context("there are too few lines")?;
@@ -64,17 +64,17 @@ fn connect(socket: &Path) -> Result<UnixStream> {
     }
 }
 
-/// Lines, of which the first only begins the first second.
+/// Lines, the first of which only begins the first second.
 #[derive(Clone, Copy, Debug)]
 pub struct Seconds<'a>(&'a [Line]);
 
 impl Seconds<'_> {
-    /// When each second begins, and the last one ends, since 1970.
+    /// Start of each second, and the end of the last one, since 1970.
     pub fn bounds(self) -> impl Iterator<Item = Duration> {
         self.0.iter().map(|line| Duration::from_secs_f64(line.at))
     }
 
-    /// What is shown of the station with this MAC address for each second.
+    /// Figures of the station with this MAC address for each second.
     pub fn of(self, mac: &str) -> impl Iterator<Item = Second> {
         self.0[1..].iter().map(move |line| {
             let station = line.stations.iter().flatten().find(|station| station.mac == mac);
