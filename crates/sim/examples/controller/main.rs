@@ -9,6 +9,7 @@
 mod commands;
 mod constants;
 mod populations;
+mod published;
 mod report;
 mod runs;
 mod site;
@@ -19,7 +20,7 @@ use std::process::ExitCode;
 /// A command: its name, what it measures, and its function.
 type Command = (&'static str, &'static str, fn(&Options) -> Result<(), Failure>);
 
-const COMMANDS: [Command; 10] = [
+const COMMANDS: [Command; 11] = [
     ("uniform", "all stations at one mode: throughput and queue time", commands::uniform),
     ("constants", "the default beside the best constants in flight, in runs and without", constants::constants),
     ("mixed", "MCS 11 beside MCS 0: fairness and throughput, with unreported and with reported rates", commands::mixed),
@@ -27,6 +28,7 @@ const COMMANDS: [Command; 10] = [
     ("lag", "a path with delay, jitter or batches between box and access point", commands::lag),
     ("populations", "random populations", populations::populations),
     ("insertion", "an insertion under load, and traffic that begins behind the box", commands::insertion),
+    ("published", "A10, A11 and A13 inserted at 300 s, as published: the transient, by seed", published::published),
     ("charged", "the airtime that the box charges beside the measured one", commands::charged),
     ("multicast", "downloads beside multicast video", commands::multicast),
     ("second-state", "3 s windows of a run that are far from the median of all", commands::second_state),
@@ -34,7 +36,7 @@ const COMMANDS: [Command; 10] = [
 
 const USAGE: &str = "usage: controller COMMAND [OPTION]...
   --seeds N        seeds of each cell (5; quick: 2)
-  --duration S     length of a run, s (20; quick: 12); not of insertion and charged
+  --duration S     length of a run, s (20; quick: 12; published: 200 after the insertion); not of insertion and charged
   --insert S       when the box is inserted, s (2; of populations 0 or 2); not of insertion
   --quick          fewer cells
   --reported       the box gets the stations' PHY rates by telemetry
