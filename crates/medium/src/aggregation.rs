@@ -33,8 +33,11 @@ pub struct Aggregation {
     /// A receiver delivers an MPDU when its last bit arrives, as ns-3 does; otherwise at the end of the PPDU. Only with the
     /// shared-channel engine.
     pub deliver_each: bool,
-    /// A sender ends an unused TXOP with a CF-End frame, as ns-3 does (IEEE Std 802.11-2020, 10.23.2.9). Only with the
-    /// shared-channel engine.
+    /// Frames of a TXOP reserve the medium to its end (multiple protection, IEEE Std 802.11-2020, 9.2.5.2), and the holder ends
+    /// an unused rest with a CF-End frame if that fits (10.23.2.9). If not, the bystanders' inter-frame space begins at the end of
+    /// the TXOP. That of the holder and of the responder, which have no NAV, begins at once, as in ns-3; by the standard the
+    /// holder backs off only when its TXNAV timer has expired (10.23.2.2). Otherwise frames reserve no more than their own
+    /// exchange (single protection). Only with the shared-channel engine.
     pub cf_end: bool,
     /// Frames that follow a BlockAckReq in its TXOP use a channel of 20 MHz, as the BlockAckReq does, at the same MCS, as in
     /// ns-3; a mode that does not exist at 20 MHz keeps its width.
@@ -88,7 +91,7 @@ impl Aggregation {
     }
 
     /// The behaviour of ns-3 3.44: MPDUs delivered one by one, a BlockAckReq after an A-MPDU without a response, no reorder
-    /// timeout, CF-End, and a TXOP that stays at the width of the BlockAckReq that began it.
+    /// timeout, reserved TXOPs with CF-End, and a TXOP that stays at the width of the BlockAckReq that began it.
     pub const fn ns3() -> Self {
         Self {
             recover: Recover::Request,

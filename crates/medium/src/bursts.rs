@@ -223,6 +223,12 @@ impl<F> Mac<F> {
         self.config.aggregation.is_some_and(|rules| rules.deliver_each)
     }
 
+    /// Whether frames of a TXOP reserve all of it.
+    #[inline]
+    pub(crate) fn reserves_txops(&self) -> bool {
+        self.config.aggregation.is_some_and(|rules| rules.cf_end)
+    }
+
     /// Sets the reorder timer of the present burst's queue, if MPDUs are held behind a missing one.
     fn arm_reorder(&mut self, id: u32, rules: &Aggregation) {
         let Some(timeout) = rules.reorder_timeout else { return };

@@ -15,7 +15,8 @@
 //! the medium becomes busy again.
 //!
 //! All nodes sense a transmission at once: two EDCAFs collide only if they start at the same instant. Since all that
-//! resume together share a grid, they do so whenever they start in the same slot.
+//! resume together share a grid, they do so whenever they start in the same slot. Only where the grids of an idle period are
+//! apart by design ([`Contention::resume_late`]) does sensing take time; those that start within it start together.
 
 use alloc::vec::Vec;
 
@@ -27,6 +28,8 @@ use crate::edcaf::Waiting;
 #[derive(Debug)]
 pub(crate) struct Contention {
     slot: Span,
+    /// Time until nodes sense a transmission in this idle period.
+    sensing: Span,
     edcafs: Vec<Edcaf>,
     groups: Vec<Group>,
 }
@@ -79,7 +82,7 @@ struct Apart {
 
 impl Contention {
     pub(crate) fn new(slot: Span) -> Self {
-        Self { slot, edcafs: Vec::new(), groups: Vec::new() }
+        Self { slot, sensing: Span::ZERO, edcafs: Vec::new(), groups: Vec::new() }
     }
 
     /// Adds an EDCAF without pending back-off, which never exceeds `cw_max` slots. EDCAFs are numbered from zero in the
@@ -128,6 +131,13 @@ impl Contention {
         for group in &mut self.groups {
             group.origin = from + group.waiting.space;
         }
+    }
+
+    /// [`Self::resume`] in an idle period in which some EDCAFs resume earlier ([`Self::set_apart`]), and nodes sense a
+    /// transmission only after `sensing`, less than a slot.
+    pub(crate) fn resume_late(&mut self, from: Instant, sensing: Span) {
+        self.sensing = sensing;
+        self.resume(from);
     }
 
     /// Gives this EDCAF its own start of the inter-frame space in the idle period that begins.
@@ -212,11 +222,12 @@ impl Contention {
     /// stop contending.
     #[inline(always)]
     pub(crate) fn start(&mut self, at: Instant, senders: &mut Vec<u32>) {
+        let sensed = at + core::mem::take(&mut self.sensing);
         if let [group] = &mut self.groups[..] {
-            return group.start(at, &mut self.edcafs, senders);
+            return group.start(sensed, &mut self.edcafs, senders);
         }
         for group in &mut self.groups {
-            group.start(at, &mut self.edcafs, senders);
+            group.start(sensed, &mut self.edcafs, senders);
         }
     }
 }
@@ -259,12 +270,13 @@ impl Group {
         apart.map(|apart| of(apart.origin, edcafs[apart.edcaf as usize].expiry)).fold(waiting, Instant::min)
     }
 
+    /// The medium is sensed busy at `sensed`; EDCAFs whose back-off has expired by then send.
     #[inline(always)]
-    fn start(&mut self, at: Instant, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
+    fn start(&mut self, sensed: Instant, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
         let before = self.count;
         let left = self.wheel.least().map(|expiry| expiry.saturating_sub(before));
         match left {
-            Some(left) if self.origin + self.slot * left == at => {
+            Some(left) if self.origin + self.slot * left <= sensed => {
                 let first = senders.len();
                 self.wheel.take_least(edcafs, senders);
                 for &id in &senders[first..] {
@@ -273,35 +285,35 @@ impl Group {
                 // The same number as `counted` would find by a division.
                 self.count += left + u64::from(self.waiting.counts_boundaries);
             }
-            _ => self.count += self.counted(self.origin, at),
+            _ => self.count += self.counted(self.origin, sensed),
         }
         if !self.apart.is_empty() {
-            self.rejoin(before, at, edcafs, senders);
+            self.rejoin(before, sensed, edcafs, senders);
         }
     }
 
     /// The EDCAFs apart send or rejoin the rest; `before` is the count when the period began.
     #[inline(never)]
-    fn rejoin(&mut self, before: u64, at: Instant, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
+    fn rejoin(&mut self, before: u64, sensed: Instant, edcafs: &mut [Edcaf], senders: &mut Vec<u32>) {
         while let Some(Apart { edcaf: id, origin, waits }) = self.apart.pop() {
             let edcaf = &mut edcafs[id as usize];
             edcaf.place = Place::Away;
             let left = edcaf.expiry.saturating_sub(before);
-            if waits && origin + self.slot * left == at {
+            if waits && origin + self.slot * left <= sensed {
                 senders.push(id);
                 continue;
             }
-            edcaf.expiry = self.count + left.saturating_sub(self.counted(origin, at));
+            edcaf.expiry = self.count + left.saturating_sub(self.counted(origin, sensed));
             if waits {
                 self.insert(id, edcafs);
             }
         }
     }
 
-    /// Slots counted from `origin` until the medium became busy at `at`.
-    fn counted(&self, origin: Instant, at: Instant) -> u64 {
+    /// Slots counted from `origin` until the medium was sensed busy.
+    fn counted(&self, origin: Instant, sensed: Instant) -> u64 {
         let boundary = u64::from(self.waiting.counts_boundaries);
-        at.checked_since(origin).map_or(0, |passed| passed / self.slot + boundary)
+        sensed.checked_since(origin).map_or(0, |passed| passed / self.slot + boundary)
     }
 }
 
@@ -396,6 +408,25 @@ mod tests {
         assert_eq!(start(&mut c), (at_us(120), vec![0]));
         c.resume(at_us(500));
         assert_eq!(start(&mut c), (at_us(510), vec![1]));
+    }
+
+    #[test]
+    fn boundaries_of_grids_less_apart_than_sensing_takes_are_one() {
+        for (sensing_us, second) in [(0, vec![1]), (3, vec![1]), (4, vec![1, 0])] {
+            let mut c = boundaries(&[30, 30, 30]);
+            [(0, 0), (1, 2), (2, 3)].into_iter().for_each(|(id, slots)| c.set(id, slots));
+            (0..3).for_each(|id| c.enter(id));
+            c.resume_late(at_us(124), Span::from_micros(sensing_us));
+            c.set_apart(1, at_us(100));
+            let (at, mut senders) = start(&mut c);
+            senders.sort_unstable_by(|a, b| b.cmp(a));
+            assert_eq!((at, senders), (at_us(150), second), "sensed after {sensing_us} us");
+            // The others count the boundary at 154 if they come to it before they sense the frame.
+            c.resume(at_us(300));
+            let left = if sensing_us == 4 { 2 } else { 3 };
+            c.remove(0);
+            assert_eq!(c.next(), at_us(330 + 10 * left));
+        }
     }
 
     #[test]

@@ -10,9 +10,13 @@ use super::channel::{SharedChannel, Stage};
 use super::frames;
 use crate::attempt::Attempt;
 use crate::config::AfterCollision;
-use crate::frame::To;
+use crate::frame::{NodeId, To};
 use crate::mac::{Failure, Mac};
 use crate::watch::TxStatus;
+
+/// Time in which a node senses the start of an OFDM frame (IEEE Std 802.11-2020, 17.3.10.6), as in ns-3. Back-off after a
+/// reserved TXOP counts on several grids, whose boundaries may be less than this apart.
+const SENSING: Span = Span::from_micros(4);
 
 impl SharedChannel {
     /// The medium falls silent, unless the TXOP goes on.
@@ -30,8 +34,11 @@ impl SharedChannel {
         }
         mac.account(at, true);
         self.stage = Stage::Silent;
-        if let [Access { node, edcaf, outcome: Outcome::Received, .. }] = self.on_air[..] {
-            self.contention.resume(at);
+        if let [Access { node, edcaf, outcome: Outcome::Received, txop_end, .. }] = self.on_air[..] {
+            match txop_end {
+                Some(txop_end) if mac.reserves_txops() => self.resume_reserved(mac, at, txop_end),
+                _ => self.contention.resume(at),
+            }
             self.end_received(mac, node, edcaf);
         } else {
             self.end_failed(mac, at);
@@ -74,6 +81,21 @@ impl SharedChannel {
             self.back_off(mac, id);
         }
         self.on_air.clear();
+    }
+
+    /// The medium falls silent before the end of a TXOP whose frames reserved it: their NAV keeps bystanders from it until then,
+    /// but neither its holder nor its responder, which have none. See [`crate::Aggregation::cf_end`].
+    #[inline(never)]
+    fn resume_reserved<F>(&mut self, mac: &Mac<F>, at: Instant, txop_end: Instant) {
+        if txop_end <= at {
+            return self.contention.resume(at);
+        }
+        self.contention.resume_late(txop_end, SENSING);
+        let Access { node, attempt, .. } = self.on_air[0];
+        let responder = if let To::Node(NodeId(responder)) = attempt.to { Some(responder) } else { None };
+        for node in core::iter::once(node).chain(responder).filter(|&node| !mac.nodes.has_left(node)) {
+            mac.nodes.edcaf_ids(node).for_each(|id| self.contention.set_apart(id as u32, at));
+        }
     }
 
     /// Ends accesses that failed, or that began together.
@@ -120,7 +142,8 @@ impl SharedChannel {
     fn give_back<F>(&mut self, mac: &mut Mac<F>, at: Instant, id: u32, txop_end: Instant) -> bool {
         let phy = &mac.config.phy;
         let takes = phy.sifs() + phy.cf_end(self.on_air[0].attempt.rate);
-        if !mac.config.aggregation.is_some_and(|rules| rules.cf_end) || at + takes > txop_end {
+        // ns-3 wants more time than the frame takes.
+        if !mac.reserves_txops() || at + takes >= txop_end {
             return false;
         }
         let Access { node, attempt: Attempt { rate, .. }, .. } = self.on_air[0];

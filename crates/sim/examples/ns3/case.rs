@@ -73,8 +73,10 @@ pub struct Case {
     pub losses: Vec<(&'static str, u32)>,
     /// Groups whose stations do not hear each other.
     pub hidden: Vec<&'static str>,
-    /// EDCA, with no TXOP for best effort.
+    /// EDCA, which 802.11ac and ax always have.
     pub edca: bool,
+    /// TXOP limit of best effort; zero: one frame, as ns-3 has it.
+    pub txop_us: u32,
     pub ap_queue: u32,
     /// Rate of the wired network.
     pub lan_mbps: u32,
@@ -170,8 +172,10 @@ station_buffer = "{STATION_QUEUE} packets"
             text += "preamble = \"short\"\n";
         }
         if self.edca {
-            // ns-3's best effort has no TXOP.
-            text += "edca = true\nac.be.txop = \"0 us\"\n";
+            text += "edca = true\n";
+        }
+        if self.edca || self.txop_us > 0 {
+            let _ = writeln!(text, "ac.be.txop = \"{} us\"", self.txop_us);
         }
         if self.rts {
             let _ = writeln!(text, "rts_threshold = \"{RTS_THRESHOLD} bytes\"");
@@ -255,6 +259,9 @@ station_buffer = "{STATION_QUEUE} packets"
         }
         if self.edca {
             args.push("--qos=1".into());
+        }
+        if self.txop_us > 0 {
+            args.push(format!("--txop-us={}", self.txop_us));
         }
         if !self.losses.is_empty() {
             let losses = self.losses.iter().map(|(group, percent)| format!("{group},{}", f64::from(*percent) / 100.0));

@@ -1,4 +1,4 @@
-//! The cases: families of figures measured with ns-3 (A to F), similar ones, and hidden stations (H).
+//! The cases: families of a set of figures measured with ns-3 (A to F), others like them, hidden stations (H), and TXOPs (T).
 //!
 //! Durations are just long enough for the difference of the means to be known to well within the band: ns-3 simulates some
 //! five seconds per second of CPU time. If uncapped windows meet a full drop-tail queue at several rates, the seed decides
@@ -39,6 +39,7 @@ fn saturated(standard: &'static str, n: u32, rate: &'static str, traffic: Traffi
         losses: Vec::new(),
         hidden: Vec::new(),
         edca: false,
+        txop_us: 0,
         ap_queue: 200,
         lan_mbps: LAN_MBPS,
         delay_ms: 1,
@@ -190,6 +191,32 @@ fn hidden_stations() -> Vec<Case> {
     ]
 }
 
+/// T: a third of the stations each at MCS 7, 3 and 0, all saturated with datagrams, with TXOPs and without.
+fn txops() -> Vec<Case> {
+    let mixed = |standard: &'static str, third: u32, txop_us| {
+        let rates =
+            if standard == "802.11ax" { ["HeMcs7", "HeMcs3", "HeMcs0"] } else { ["VhtMcs7", "VhtMcs3", "VhtMcs0"] };
+        // More than any of them gets.
+        let offered = [40.0, 20.0, 6.0].map(|mbps| uploads(third, 1_472, mbps));
+        let names = ["fast", "middle", "slow"];
+        let groups = [0, 1, 2].map(|at| group(names[at], third, rates[at], offered[at]));
+        let metrics = names.map(|name| Metric { what: What::GoodputOf(name), band: UDP });
+        let plain = aggregating(standard, 20);
+        Case { groups: groups.into(), metrics: metrics.into(), txop_us, seconds: 31, ..plain }
+    };
+    let mut cases = Vec::new();
+    for (standard, format) in [("802.11ax", "HE"), ("802.11ac", "VHT")] {
+        for third in [1, 2] {
+            let each = [0, 2_528, 4_096].map(|txop_us| {
+                let words = if txop_us == 0 { "no TXOP".into() } else { format!("TXOP {txop_us} us") };
+                named(format!("T {format} n={} {words}", 3 * third), mixed(standard, third, txop_us))
+            });
+            cases.extend(each);
+        }
+    }
+    cases
+}
+
 /// 802.11ax or ac through a fast wired network, without stations; callers add groups.
 pub fn aggregating(standard: &'static str, width_mhz: u32) -> Case {
     let case = saturated(standard, 1, "6", uploads(1, 1_472, 10.0), 10);
@@ -204,10 +231,10 @@ pub fn plain() -> Case {
 /// Every case, cheap ones first within a family.
 pub fn all() -> Vec<Case> {
     let short = ["A b n=1", "A b n=5", "A a n=5", "B n=1 delayed ACK", "C N=1", "D n=3"];
-    let cases =
-        [datagrams(), losses(), hidden_stations(), calls(), uploads_beside_downloads(), unequal_rates(), downloads()];
+    let first = [datagrams(), losses(), hidden_stations(), txops(), calls(), uploads_beside_downloads()];
+    let cases = first.into_iter().chain([unequal_rates(), downloads()]);
     let mark = |case: Case| Case { in_short: short.contains(&case.name.as_str()), ..case };
-    cases.into_iter().flatten().map(mark).collect()
+    cases.flatten().map(mark).collect()
 }
 
 #[cfg(test)]
