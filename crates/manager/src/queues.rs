@@ -102,6 +102,8 @@ pub(crate) struct Queues<P> {
     origins: Option<[u64; 2]>,
     limit: Limit,
     aqm: Option<CodelConfig>,
+    /// Its target is as long as a round of all queues at least.
+    aqm_by_rounds: bool,
     /// Of all queues together, in packets.
     held_limit: usize,
     hsfq: Hsfq<Held<P>>,
@@ -116,8 +118,9 @@ pub(crate) struct Queues<P> {
     /// something. The first one holds something, has credit left, and nothing above it is too far ahead.
     sparse_first: bool,
     urgent: VecDeque<NodeId>,
-    /// Whether those of one station weigh more that were served less.
+    /// Whether those of one station weigh more that were served less; false: they are distinguished, and weigh the same.
     by_attained: bool,
+    levels_weigh: bool,
     /// How long a run may be, and the one that has begun.
     run_limit: RunLimit,
     run: Option<Run>,
@@ -387,6 +390,9 @@ impl<P> Queues<P> {
     /// What a standing queue is: none is that waits for its turn in a round of all others. Half a round more is none either.
     fn aqm_now(&self) -> Option<CodelConfig> {
         let aqm = self.aqm.as_ref()?;
+        if !self.aqm_by_rounds {
+            return Some(*aqm);
+        }
         let in_use = u64::try_from(self.recent.len()).unwrap_or(u64::MAX);
         let round = self.run_limit.time * in_use;
         let target = aqm.target.max(round * 3 / 2);

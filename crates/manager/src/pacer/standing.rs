@@ -72,6 +72,7 @@ use super::knee::Knee;
 use super::marks::{Allowance, Mark, Next, Release};
 use super::probes::speed::{ProbedSpeed, Waited};
 use super::speed_steps::SpeedSteps;
+use crate::config::without::{Mechanism, Without};
 use crate::ids::StationId;
 
 /// Slowness is counted in parts of this.
@@ -142,6 +143,8 @@ pub(crate) struct Standing {
     /// The part of the medium, in thousandths, of unresponsive senders that take more than their share.
     flooded_permille: u64,
     carried_before: CarriedBefore,
+    /// Mechanisms that are left out.
+    without: Without,
 }
 
 /// What the bridge carried before the box began to hold packets, and what of it still stands in the access point.
@@ -269,7 +272,13 @@ impl Standing {
             looked_at: Span::ZERO,
             flooded_permille: 0,
             carried_before: CarriedBefore::NOTHING,
+            without: Without::NOTHING,
         }
+    }
+
+    /// The same without some mechanisms.
+    pub(crate) fn without(self, without: Without) -> Self {
+        Self { without, ..self }
     }
 
     /// A packet was released.
@@ -443,7 +452,7 @@ impl Standing {
             Allowance::Target(target) => Allowance::Target(target.mul_div(UNIT, self.best_slowness())),
             Allowance::Fixed(most) => Allowance::Fixed(most.mul_div(UNIT, self.slowness)),
         };
-        let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
+        let lag = self.allowed().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
         // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
         let most = allowance.most(lag, self.flooded_permille) + own;
         let outstanding = self.outstanding();
@@ -587,7 +596,13 @@ impl Standing {
 
     /// What has to be in flight beyond the target since the path delays, as far as that is known, in medium time.
     pub(crate) fn lag(&self) -> Span {
-        self.allowance.proven().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned))
+        let proven = if self.without.has(Mechanism::Lag) { Span::ZERO } else { self.allowance.proven() };
+        proven.mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned))
+    }
+
+    /// So much more than the target may be in flight since the path delays, in believed airtime.
+    fn allowed(&self) -> Span {
+        if self.without.has(Mechanism::Lag) { Span::ZERO } else { self.allowance.get() }
     }
 
     /// Probes show how far the queue has come, and not the traffic.
@@ -667,7 +682,8 @@ impl Standing {
             heard: self.heard,
             due_since: self.due_since,
             is_due: self.in_flight.due() > 0,
-            lag: self.allowance.get().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned)),
+            is_patient: self.without.has(Mechanism::Age),
+            lag: self.allowed().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned)),
         })
     }
 

@@ -25,6 +25,7 @@ use evenair_units::{Instant, Span};
 
 use super::by_time::{Heard, LONG_AGO, ROUNDING, Stages};
 use super::in_flight::{Completed, Departure, InFlight, Load};
+use crate::config::without::{Mechanism, Without};
 use crate::ids::StationId;
 
 use super::marks::{Allowance, Mark, Next, Release};
@@ -98,6 +99,8 @@ pub(crate) struct Aggregating {
     flooded_permille: u64,
     /// The part of the last completions, in thousandths, that were of stations that answer late.
     late_permille: u64,
+    /// Mechanisms that are left out.
+    without: Without,
 }
 
 /// A trial of a speed without reports or answers, while packets wait in the box.
@@ -124,6 +127,11 @@ struct Window {
     unanswerable: Span,
     /// The box had nothing to release at some time, or waited for a signal.
     void: bool,
+}
+
+/// The lag before the first measurement.
+const fn first_lag(without: Without, now: Instant) -> Lag {
+    if without.has(Mechanism::Lag) { Lag::NONE } else { Lag::new(now) }
 }
 
 impl Aggregating {
@@ -153,7 +161,13 @@ impl Aggregating {
             looked_at: Span::ZERO,
             flooded_permille: 0,
             late_permille: 0,
+            without: Without::NOTHING,
         }
+    }
+
+    /// The same without some mechanisms.
+    pub(crate) fn without(self, without: Without, now: Instant) -> Self {
+        Self { lag: first_lag(without, now), without, ..self }
     }
 
     /// A packet goes to the access points; `of`: what is known of its station.
@@ -222,7 +236,7 @@ impl Aggregating {
     pub(crate) fn begin(&mut self, now: Instant) {
         (self.by_time, self.window.void) = (Span::ZERO, true);
         self.costs.starve();
-        (self.lag, self.evidence) = (Lag::new(now), Evidence::new());
+        (self.lag, self.evidence) = (first_lag(self.without, now), Evidence::new());
         let dropped = self.in_flight.begin();
         self.left(dropped);
     }
@@ -453,7 +467,7 @@ impl Aggregating {
 
     /// The cost of a station beside the mean one: `(numerator, denominator)`.
     pub(crate) fn ratio(&self, of: &Paced) -> (u64, u64) {
-        if !self.evidence.tells_costs() {
+        if !self.evidence.tells_costs() || self.without.has(Mechanism::Cost) {
             return (1, 1);
         }
         let (measured, unit) = self.costs.ratio(&of.cost);
@@ -588,6 +602,7 @@ impl Aggregating {
             heard: self.heard,
             due_since: self.due_since,
             is_due: self.in_flight.due() > 0,
+            is_patient: self.without.has(Mechanism::Age),
             lag: self.lag.allowed().max(self.probed.lag(self.reckoned)),
         })
     }
