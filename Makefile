@@ -129,6 +129,9 @@ grid: setup ## The default controller beside none and beside constant service ra
 constants: setup ## The default controller beside the best constants in flight, in the simulator, before access points that aggregate (half an hour or more); the table goes to docs/measured
 	@scripts/measured constants --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example controller -- constants --quick --duration 16
 
+ablate: setup ## Each mechanism of the default controller switched off in turn, in the simulator (ARGS=--short for some networks and three seeds); the tables go to docs/measured
+	@scripts/measured ablate --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-lab -- measure ablate $(ARGS)
+
 health: setup ## Reasons of health of simulated sites with a planted fault and without one; the table goes to docs/measured
 	@scripts/measured health --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example health
 

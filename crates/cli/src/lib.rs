@@ -27,7 +27,7 @@ pub const WEB: &str = "evenair-web";
 pub const LAB: &str = "evenair-lab";
 
 /// The commands of [`LAB`] with their descriptions, which `evenair` lists and forwards. A test of [`LAB`] compares them with its own.
-pub const LAB_COMMANDS: [(&str, &str); 10] = [
+pub const LAB_COMMANDS: [(&str, &str); 11] = [
     ("demo", "Demonstrate the box in a minute: a room without and with it, in a browser and here"),
     ("testbed", "Run scenarios with real hosts over a simulated radio, in real time"),
     ("sim", "Run scenarios in the simulator, in virtual time"),
@@ -41,6 +41,7 @@ pub const LAB_COMMANDS: [(&str, &str); 10] = [
     ("reproduce", "Run the published experiments in the simulator, and compare each published figure"),
     ("backlog", "Infer from captures of air and wire how many nodes were backlogged"),
     ("calibrate", "Measure the goodput of a link by its signal, for channel-aware schedulers"),
+    ("measure", "Measure what docs/measured has: what each mechanism of the default controller is good for"),
 ];
 
 /// The exit status of a command. Prints an error first, in one line after the program's name.

@@ -2,6 +2,7 @@
 
 pub(crate) mod error;
 pub(crate) mod limits;
+pub(crate) mod without;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -14,6 +15,7 @@ use minicbor::{Decode, Encode};
 use crate::airtime_model::AirtimeModels;
 use crate::domain::groups::GroupShare;
 use crate::ids::DomainId;
+use crate::pacer::aggregating::runs::RunLimit;
 use crate::pacer::config::{PacerConfig, ReleaseLimits};
 use crate::pacer::controller::Controller;
 use crate::pacer::guard::GuardConfig;
@@ -30,6 +32,7 @@ use crate::uplink::UplinkLimit;
 use crate::voice::VoiceConfig;
 use crate::wan::config::WanConfig;
 use error::{ConfigError, nonzero, not_long};
+use without::{Mechanism, Without};
 
 /// The settings of a [`Manager`](crate::Manager), at start or by [`Command::Reconfigure`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -126,6 +129,10 @@ pub struct Config {
     #[n(25)]
     #[cbor(default)]
     pub guard: GuardConfig,
+    /// Mechanisms of the controller "queue" that are left out, for experiments.
+    #[n(26)]
+    #[cbor(default)]
+    pub without: Without,
 }
 
 /// Whether access points of this standard aggregate.
@@ -174,6 +181,7 @@ impl Config {
             group_share: GroupShare::default(),
             release_limits: ReleaseLimits::default(),
             guard: GuardConfig::default(),
+            without: Without::NOTHING,
         }
     }
 
@@ -318,9 +326,14 @@ impl Config {
         PacerConfig {
             controller: self.controller,
             charge: self.charge,
-            run: self.release_limits.run_limit(standard),
+            run: if self.without.has(Mechanism::Runs) {
+                RunLimit::SINGLE
+            } else {
+                self.release_limits.run_limit(standard)
+            },
             aggregates,
             in_flight,
+            without: self.without,
             measures_at_start: self.guard.measure_at_start,
             slack: self.pacing_slack,
         }
@@ -335,7 +348,8 @@ impl Config {
 
     /// Settings of probes, if probes can be sent.
     pub(crate) fn probe(&self) -> Option<&ProbeConfig> {
-        self.probes.as_ref().filter(|probes| probes.source.is_some())
+        let is_wanted = !self.without.has(Mechanism::Probes);
+        self.probes.as_ref().filter(|probes| is_wanted && probes.source.is_some())
     }
 
     /// Settings of the tree of queues.
@@ -346,6 +360,7 @@ impl Config {
             held_limit: self.held_limit,
             aqm: self.aqm,
             sparse_first: self.sparse_first,
+            without: self.without,
             lan_permille: self.wan.as_ref().map(|wan| wan.lan_permille),
         }
     }
@@ -437,5 +452,15 @@ mod tests {
         assert_eq!(wan(|wan| wan.lan_permille = 1000), Some(ConfigError::LanPart(1000)));
         assert_eq!(wan(|wan| wan.aqm.target = Span::ZERO), Some(ConfigError::Target(Span::ZERO)));
         assert_eq!(error(|c| c.queue_limit = Limit::Bytes(Bytes(1499))), Some(ConfigError::QueueLimit));
+    }
+
+    #[test]
+    fn what_is_left_out_is_recorded_only_where_something_is() {
+        let whole = Config::new(adwiser_80211b());
+        let part = Config { without: Without::NOTHING.and(Mechanism::Lag), ..whole.clone() };
+        let bytes = [&whole, &part].map(|config| minicbor::to_vec(config).expect("into memory"));
+        assert_eq!(bytes.each_ref().map(|bytes| minicbor::decode::<Config>(bytes).expect("readable")), [whole, part]);
+        // A number of two bytes for the key, and one for the value.
+        assert_eq!(bytes[1].len(), bytes[0].len() + 3);
     }
 }

@@ -102,6 +102,7 @@ pub use api::{
 pub use collection::{Collected, Collection, Part};
 pub use config::Config;
 pub use config::error::ConfigError;
+pub use config::without::{Mechanism, Without};
 pub use domain::groups::{GroupReport, GroupShare};
 pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use evenair_units::causes::{Cause, DropReason, Drops};

@@ -36,6 +36,7 @@ use evenair_units::{BitRate, Instant, Span};
 use evenair_wifi::PhyRate;
 
 use crate::airtime_model::{AirtimeModel, Counted};
+use crate::config::without::Without;
 use crate::ids::{DomainId, StationId};
 use crate::packet_cost::PacketCost;
 use account::Account;
@@ -109,6 +110,8 @@ pub(crate) struct Pacer {
     measures_at_start: bool,
     /// Whether the account is that for access points that aggregate.
     aggregates: bool,
+    /// Mechanisms that are left out.
+    without: Without,
     rate: ServiceRate,
 }
 
@@ -120,9 +123,14 @@ fn start(config: PacerConfig, capacity: BitRate, now: Instant) -> (Box<dyn Law>,
     (law, ServiceRate::new(rates, config.controller.interval(), now))
 }
 
-/// The account of a domain, for access points that aggregate or not; `next`: the number of the next release.
-fn account(aggregates: bool, next: u64, now: Instant) -> Box<dyn Account> {
-    if aggregates { Box::new(Aggregating::new(next, now)) } else { Box::new(Standing::new(next, now)) }
+/// The account of a domain whose access points aggregate, or do not; `next`: the number of the next release.
+fn account(config: PacerConfig, next: u64, now: Instant) -> Box<dyn Account> {
+    let PacerConfig { aggregates, without, .. } = config;
+    if aggregates {
+        Box::new(Aggregating::new(next, now).without(without, now))
+    } else {
+        Box::new(Standing::new(next, now).without(without))
+    }
 }
 
 impl Pacer {
@@ -134,8 +142,9 @@ impl Pacer {
             pacing: config.controller.pacing(),
             law,
             server: Server::new(config.slack, now),
-            backlog: account(config.aggregates, Mark::first(id), now),
+            backlog: account(config, Mark::first(id), now),
             aggregates: config.aggregates,
+            without: config.without,
             run: config.run,
             in_flight: config.in_flight,
             guard: Guard::new(),
@@ -148,8 +157,9 @@ impl Pacer {
     /// Applies another configuration. Releases in flight stay in the account; the service rate starts anew. `waiting`: packets are held.
     pub(crate) fn reconfigure(&mut self, config: PacerConfig, capacity: BitRate, now: Instant, waiting: bool) {
         (self.pacing, self.run, self.in_flight) = (config.controller.pacing(), config.run, config.in_flight);
-        if core::mem::replace(&mut self.aggregates, config.aggregates) != config.aggregates {
-            self.backlog = account(config.aggregates, self.backlog.next_release(), now);
+        if (self.aggregates, self.without) != (config.aggregates, config.without) {
+            (self.aggregates, self.without) = (config.aggregates, config.without);
+            self.backlog = account(config, self.backlog.next_release(), now);
         }
         self.measures_at_start = config.measures_at_start;
         self.server.set_slack(config.slack);

@@ -101,6 +101,8 @@ pub(crate) struct Queues<P> {
     origins: Option<[u64; 2]>,
     limit: Limit,
     aqm: Option<CodelConfig>,
+    /// Whether CoDel's target is at least a round of all queues.
+    aqm_by_rounds: bool,
     /// Limit of all queues together, in packets.
     held_limit: usize,
     hsfq: Hsfq<Held<P>>,
@@ -117,6 +119,8 @@ pub(crate) struct Queues<P> {
     urgent: VecDeque<NodeId>,
     /// Whether flows of a station weigh more the less they were served.
     by_attained: bool,
+    /// Whether these weights differ; false: the flows are told apart, but weigh the same.
+    levels_weigh: bool,
     /// The limit of a run, and the run that has begun.
     run_limit: RunLimit,
     run: Option<Run>,
@@ -386,6 +390,9 @@ impl<P> Queues<P> {
     /// CoDel settings for the present load: a queue that waits for one round of all others, and half a round more, is not a standing one.
     fn aqm_now(&self) -> Option<CodelConfig> {
         let aqm = self.aqm.as_ref()?;
+        if !self.aqm_by_rounds {
+            return Some(*aqm);
+        }
         let in_use = u64::try_from(self.recent.len()).unwrap_or(u64::MAX);
         let round = self.run_limit.time * in_use;
         let target = aqm.target.max(round * 3 / 2);

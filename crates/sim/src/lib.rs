@@ -87,6 +87,7 @@ use evenair_scenario::Scenario;
 use evenair_units::Span;
 
 pub use error::{CommandError, SimError};
+pub use evenair_manager::{Mechanism, Without};
 pub use observation::{FlowState, Observation, StationState};
 pub use simulation::Simulation;
 pub use watch::{LossyRing, Second, Watching};
@@ -111,6 +112,8 @@ pub struct SimOptions {
     pub record_wlan: bool,
     /// Records each packet on the WLAN ([`Simulation::take_packets`]), in memory until the records are taken.
     pub record_packets: bool,
+    /// Mechanisms of the box's controller that are left out, to see what they are good for.
+    pub without: Without,
 }
 
 /// Everything in the scenario that cannot be simulated.

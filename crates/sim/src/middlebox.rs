@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use evenair_manager::{
     Command, Config, Manager, Mode, Observation, Output, Place as At, RateReport, Reason, Report, StationConfig,
+    Without,
 };
 use evenair_packet::{
     Claim, Content, Control, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
@@ -80,8 +81,9 @@ pub(crate) struct Talk {
 }
 
 impl Middlebox {
-    pub(crate) fn new(scenario: &Scenario) -> Result<Self, SimError> {
-        let config = config(scenario)?;
+    /// `without`: mechanisms of its controller that are left out.
+    pub(crate) fn new(scenario: &Scenario, without: Without) -> Result<Self, SimError> {
+        let config = Config { without, ..config(scenario)? };
         let limit = config.uplink_limit.filter(|_| scenario.telemetry.ap_losses);
         let manager = Manager::new(config, Instant::ZERO);
         Ok(Self {
@@ -408,7 +410,7 @@ mod tests {
     #[test]
     fn the_box_gets_reported_modes_and_their_changes() {
         let scenario = Scenario::parse(TEXT, "modes.toml").unwrap_or_else(|error| panic!("{error}"));
-        let mut middlebox = Middlebox::new(&scenario).expect("a right configuration");
+        let mut middlebox = Middlebox::new(&scenario, Without::NOTHING).expect("a right configuration");
         let of = |middlebox: &Middlebox, name: &str| {
             let host = scenario.hosts.iter().position(|host| host.name == *name).expect("a station");
             let stations = middlebox.report(Instant::ZERO).stations;

@@ -103,7 +103,9 @@ impl World {
             now: Instant::ZERO,
             event_queue: EventQueue::default(),
             pool: Pool::default(),
-            middlebox: (options.has_box || is_watched || is_commanded).then(|| Middlebox::new(scenario)).transpose()?,
+            middlebox: (options.has_box || is_watched || is_commanded)
+                .then(|| Middlebox::new(scenario, options.without))
+                .transpose()?,
             connections: Connections::with_room_for(bulk.len()),
             bulk,
             ways: apps.iter().map(App::way).collect(),

@@ -19,7 +19,7 @@ mod uplink_limit;
 mod voice;
 mod words;
 
-use evenair_manager::{Charge, ClassId, Config, Controller, GroupShare, GuardConfig, ProbeConfig};
+use evenair_manager::{Charge, ClassId, Config, Controller, GroupShare, GuardConfig, ProbeConfig, Without};
 use evenair_units::{BitRate, Bytes, Limit, Span};
 use evenair_wifi::{Phy, Standard};
 use schemars::JsonSchema;
@@ -291,6 +291,8 @@ impl ManagerSpec {
             group_share: group_share?,
             release_limits: release_limits?,
             guard: guard?,
+            // For experiments, which set it themselves.
+            without: Without::NOTHING,
         };
         let config = access_point::check(&self.access_point, config, problems)?;
         config.check().expect("what the manager checks was checked here, with places");

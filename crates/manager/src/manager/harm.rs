@@ -12,7 +12,7 @@ use crate::domain::Domain;
 use crate::ids::DomainId;
 use crate::pacer::guard::{Carried, Confirmed, GuardReport, GuardState, GuardStep, Trials};
 use crate::pacer::standing::Ratio;
-use crate::{Event, Label, Mode};
+use crate::{Event, Label, Mechanism, Mode};
 
 /// IP-level size of a full packet.
 const FULL_SIZE: Bytes = Bytes(1500);
@@ -37,7 +37,7 @@ impl<P: Send + 'static> Manager<P> {
     /// Checks whether the box holds packets while the medium is idle; `left`: the part of the interval that frames to groups left.
     pub(super) fn guard_against_harm(&mut self, now: Instant, id: DomainId, carried: Carried, left: Ratio) {
         let domain = self.domains.touch(id);
-        if !can_do_harm(domain) || self.mode != Mode::Inserted {
+        if !can_do_harm(domain) || self.mode != Mode::Inserted || self.config.without.has(Mechanism::Guard) {
             return;
         }
         let waits = domain.len() > 0 && domain.shaped_until() <= now;

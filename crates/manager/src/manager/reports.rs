@@ -6,7 +6,7 @@ use evenair_units::{Instant, Span};
 
 use super::Manager;
 use crate::ids::{DomainId, StationId};
-use crate::{Event, Mode, Output, RateReport};
+use crate::{Event, Mechanism, Mode, Output, RateReport};
 
 impl<P: Send + 'static> Manager<P> {
     /// Handles a telemetry report about a station.
@@ -97,13 +97,13 @@ impl<P: Send + 'static> Manager<P> {
     fn estimate_where_needed(&mut self, released_as_it_crosses: bool) {
         let domains = self.domains.iter().count();
         let mut matters = self.stations.reports_matter(domains, &self.models);
+        let is_wanted = released_as_it_crosses && !self.config.without.has(Mechanism::Cost);
         if self.config.infer_rates {
             let needed = self.stations.need_inference(domains);
             matters.iter_mut().zip(needed).for_each(|(matters, needed)| *matters |= needed);
         }
         for (domain, matters) in self.domains.iter_mut().zip(matters) {
-            let observe =
-                matters && released_as_it_crosses && domain.discipline.is_none() && !domain.pacer.aggregates();
+            let observe = matters && is_wanted && domain.discipline.is_none() && !domain.pacer.aggregates();
             if domain.observed.is_some() != observe {
                 domain.observed = observe.then(Box::default);
             }

@@ -30,6 +30,8 @@ pub(crate) struct Heard {
     /// Since when an acknowledgment has been due, if that is known; whether one is due.
     pub(crate) due_since: Option<Instant>,
     pub(crate) is_due: bool,
+    /// The age of the last completion is not to count: nothing leaves by time until nothing was heard for long.
+    pub(crate) is_patient: bool,
     /// The lag of the path.
     pub(crate) lag: Span,
 }
@@ -49,7 +51,8 @@ impl Stages {
         let silent_since = last.due_since.map_or(last.heard, |due| due.max(last.heard));
         let lost = silent_since.saturating_add(LOST.0 + last.lag).max(patient_until);
         let dead = silent_since.saturating_add(DEAD.0).max(lost);
-        Self([(Instant::ZERO, 0), (patient_until, percent), (lost, LOST.1), (dead, DEAD.1)])
+        let (percent, while_lost) = if last.is_patient { (0, 0) } else { (percent, LOST.1) };
+        Self([(Instant::ZERO, 0), (patient_until, percent), (lost, while_lost), (dead, DEAD.1)])
     }
 
     /// Whether acknowledgments are due, and nothing has been received for long.

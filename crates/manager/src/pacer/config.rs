@@ -8,6 +8,7 @@ use super::aggregating::runs::RunLimit;
 use super::controller::Controller;
 use super::rate::Charge;
 use crate::config::error::{ConfigError, not_long};
+use crate::config::without::Without;
 
 /// The settings of a pacer.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,8 @@ pub(crate) struct PacerConfig {
     pub(crate) aggregates: bool,
     /// A fixed limit of the medium time in flight. `None`: the target and the lag.
     pub(crate) in_flight: Option<Span>,
+    /// Mechanisms that are left out.
+    pub(crate) without: Without,
     /// Whether the guard, without a baseline, may hold nothing for a moment to measure one.
     pub(crate) measures_at_start: bool,
     /// Lateness of releases that is made up.

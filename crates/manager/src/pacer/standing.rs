@@ -70,6 +70,7 @@ use super::knee::Knee;
 use super::marks::{Allowance, Mark, Next, Release};
 use super::probes::speed::{ProbedSpeed, Waited};
 use super::speed_steps::SpeedSteps;
+use crate::config::without::{Mechanism, Without};
 use crate::ids::StationId;
 
 /// Fixed-point unit of slowness.
@@ -139,6 +140,8 @@ pub(crate) struct Standing {
     /// Part of the medium, in thousandths, that unresponsive senders over their share use.
     flooded_permille: u64,
     carried_before: CarriedBefore,
+    /// Mechanisms that are left out.
+    without: Without,
 }
 
 /// Releases of the bridge from before the insertion that may still be in the access point.
@@ -266,7 +269,13 @@ impl Standing {
             looked_at: Span::ZERO,
             flooded_permille: 0,
             carried_before: CarriedBefore::NOTHING,
+            without: Without::NOTHING,
         }
+    }
+
+    /// The same without some mechanisms.
+    pub(crate) fn without(self, without: Without) -> Self {
+        Self { without, ..self }
     }
 
     /// Notes a release.
@@ -440,7 +449,7 @@ impl Standing {
             Allowance::Fixed(most) => Allowance::Fixed(most.mul_div(UNIT, self.slowness)),
         };
         let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
-        // Beside a flood less of the medium is available, but a packet has to be next when the access point's turn comes.
+        // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
         let most = allowance.most(lag, self.flooded_permille) + own;
         let outstanding = self.outstanding();
         // Beside a flood, overtaken releases wait long for their station's turn on the medium.
@@ -583,7 +592,13 @@ impl Standing {
 
     /// The lag: medium time that has to be in flight beyond the target, as far as it is known.
     pub(crate) fn lag(&self) -> Span {
-        self.allowance.proven().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned))
+        let proven = if self.without.has(Mechanism::Lag) { Span::ZERO } else { self.allowance.proven() };
+        proven.mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned))
+    }
+
+    /// So much more than the target may be in flight since the path delays, in believed airtime.
+    fn allowed(&self) -> Span {
+        if self.without.has(Mechanism::Lag) { Span::ZERO } else { self.allowance.get() }
     }
 
     /// Whether probes, and not the traffic, show completions.
@@ -663,7 +678,8 @@ impl Standing {
             heard: self.heard,
             due_since: self.due_since,
             is_due: self.in_flight.due() > 0,
-            lag: self.allowance.get().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned)),
+            is_patient: self.without.has(Mechanism::Age),
+            lag: self.allowed().mul_div(self.slowness, UNIT).max(self.probed.lag(self.reckoned)),
         })
     }
 

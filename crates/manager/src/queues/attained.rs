@@ -71,12 +71,12 @@ impl<P> Queues<P> {
 
     /// Sets the weight of a queue by its level.
     fn weigh(&mut self, leaf: NodeId) {
-        let by_attained = self.by_attained;
+        let (by_attained, levels_weigh) = (self.by_attained, self.levels_weigh);
         let node = self.node(leaf);
         if !by_attained || !matches!(node.share, Share::Flow(_)) {
             return;
         }
-        let level = node.attained.level();
+        let level = node.attained.level().filter(|_| levels_weigh);
         let in_levels = count(&mut self.nodes, self.hsfq.parent(leaf), leaf, level);
         let weight = weight(level, in_levels);
         if self.hsfq.weight(leaf) != weight {

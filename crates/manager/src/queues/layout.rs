@@ -13,6 +13,7 @@ use super::config::TreeConfig;
 use super::sparse::Credit;
 use super::{Node, Queues, Share};
 use crate::Level;
+use crate::config::without::Mechanism;
 use crate::flows::{Answer, Flow};
 use crate::ids::{ClassId, Direction, FlowId, StationId};
 use crate::stations::Station;
@@ -58,12 +59,16 @@ impl<P> Queues<P> {
             classes: None,
             lifted: false,
             by_time: false,
-            sparse_first: config.sparse_first && levels.contains(&Level::Flow),
+            sparse_first: config.sparse_first
+                && !config.without.has(Mechanism::Sparse)
+                && levels.contains(&Level::Flow),
             urgent: VecDeque::new(),
             by_attained: config.sparse_first && below.any(|level| *level == Level::Flow),
+            levels_weigh: !config.without.has(Mechanism::Attained),
             levels,
             limit: config.queue_limit,
             aqm,
+            aqm_by_rounds: !config.without.has(Mechanism::Rounds),
             held_limit: config.held_limit.map_or(usize::MAX, |packets| packets as usize),
             hsfq: Hsfq::new(),
             bytes: Bytes::ZERO,

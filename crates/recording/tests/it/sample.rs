@@ -6,7 +6,7 @@ use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Combination,
     Command, Config, Controller, DelayLaw, Direction, GroupShare, GuardConfig, Hop, LeafRule, Lease, Level, LimitRule,
     MacPrefix, Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, ReleaseLimits,
-    RssiClass, RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    RssiClass, RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw, Without,
 };
 use evenair_packet::{
     Claim, Content, Control, Encapsulation, Encoding, HostName, MacAddr, Membership, PacketMeta, Port, RtpMeta,
@@ -87,6 +87,8 @@ pub fn config() -> Config {
             in_flight: Some(Span::from_millis(8)),
         },
         guard: GuardConfig { measure_at_start: true },
+        // Set, it would make this manager another one; a recording without it has none.
+        without: Without::NOTHING,
     }
 }
 

@@ -67,6 +67,8 @@ pub(crate) struct Lag {
     wait: Span,
     /// Recent samples, newest first.
     samples: [Option<Sample>; SAMPLES],
+    /// Allowed before the first of them.
+    unknown: Span,
 }
 
 /// Result of one measurement.
@@ -78,9 +80,13 @@ struct Sample {
 }
 
 impl Lag {
+    /// It is never measured, and nothing is allowed for it.
+    pub(crate) const NONE: Self =
+        Self { stage: Stage::Idle, next: Instant::MAX, wait: WAIT.0, samples: [None; SAMPLES], unknown: Span::ZERO };
+
     /// The box begins to hold packets.
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { stage: Stage::Idle, next: now.saturating_add(WAIT.0), wait: WAIT.0, samples: [None; SAMPLES] }
+        Self { next: now.saturating_add(WAIT.0), unknown: UNKNOWN, ..Self::NONE }
     }
 
     /// The lag; `None`: no sample yet.
@@ -97,7 +103,7 @@ impl Lag {
     /// Medium time allowed in flight because of the lag: a quarter more than the lag, since a medium that waits looks slow, and the part
     /// of a run that completes unnoticed.
     pub(crate) fn allowed(&self) -> Span {
-        self.get().map_or(UNKNOWN, |lag| lag * 5 / 4 + lag.saturating_sub(NEAR).min(UNSEEN))
+        self.get().map_or(self.unknown, |lag| lag * 5 / 4 + lag.saturating_sub(NEAR).min(UNSEEN))
     }
 
     /// Until when nothing is released, unless a completion comes before; `in_flight`: something is in flight.

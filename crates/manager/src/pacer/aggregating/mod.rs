@@ -25,6 +25,7 @@ use evenair_units::{Instant, Span};
 
 use super::by_time::{Heard, LONG_AGO, ROUNDING, Stages};
 use super::in_flight::{Completed, Departure, InFlight, Load};
+use crate::config::without::{Mechanism, Without};
 use crate::ids::StationId;
 
 use super::marks::{Allowance, Mark, Next, Release};
@@ -99,6 +100,8 @@ pub(crate) struct Aggregating {
     flooded_permille: u64,
     /// Part of recent completions, in thousandths, from stations that acknowledge late.
     late_permille: u64,
+    /// Mechanisms that are left out.
+    without: Without,
 }
 
 /// A trial of a higher speed, without reports or acknowledgments, while packets wait in the box.
@@ -125,6 +128,11 @@ struct Window {
     unanswerable: Span,
     /// Whether the box had nothing to release at some time, or waited for a completion.
     void: bool,
+}
+
+/// The lag before the first measurement.
+const fn first_lag(without: Without, now: Instant) -> Lag {
+    if without.has(Mechanism::Lag) { Lag::NONE } else { Lag::new(now) }
 }
 
 impl Aggregating {
@@ -154,7 +162,13 @@ impl Aggregating {
             looked_at: Span::ZERO,
             flooded_permille: 0,
             late_permille: 0,
+            without: Without::NOTHING,
         }
+    }
+
+    /// The same without some mechanisms.
+    pub(crate) fn without(self, without: Without, now: Instant) -> Self {
+        Self { lag: first_lag(without, now), without, ..self }
     }
 
     /// Releases a packet to the access points; `of`: the pacer's state of its station.
@@ -223,7 +237,7 @@ impl Aggregating {
     pub(crate) fn begin(&mut self, now: Instant) {
         (self.by_time, self.window.void) = (Span::ZERO, true);
         self.costs.starve();
-        (self.lag, self.evidence) = (Lag::new(now), Evidence::new());
+        (self.lag, self.evidence) = (first_lag(self.without, now), Evidence::new());
         let dropped = self.in_flight.begin();
         self.left(dropped);
     }
@@ -455,7 +469,7 @@ impl Aggregating {
 
     /// The cost of a station relative to the mean: `(numerator, denominator)`.
     pub(crate) fn ratio(&self, of: &Paced) -> (u64, u64) {
-        if !self.evidence.tells_costs() {
+        if !self.evidence.tells_costs() || self.without.has(Mechanism::Cost) {
             return (1, 1);
         }
         let (measured, unit) = self.costs.ratio(&of.cost);
@@ -590,6 +604,7 @@ impl Aggregating {
             heard: self.heard,
             due_since: self.due_since,
             is_due: self.in_flight.due() > 0,
+            is_patient: self.without.has(Mechanism::Age),
             lag: self.lag.allowed().max(self.probed.lag(self.reckoned)),
         })
     }
