@@ -119,7 +119,7 @@ pub(crate) struct Queues<P> {
     urgent: VecDeque<NodeId>,
     /// Whether flows of a station weigh more the less they were served.
     by_attained: bool,
-    /// Whether these weights differ; false: the flows are told apart, but weigh the same.
+    /// Whether these weights differ; false: the flows are distinguished, but weigh the same.
     levels_weigh: bool,
     /// The limit of a run, and the run that has begun.
     run_limit: RunLimit,

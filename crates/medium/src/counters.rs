@@ -123,7 +123,7 @@ pub struct Totals {
     pub collisions: u64,
     /// Overhead airtime: frames other than packets from or to a single station.
     pub overhead: OverheadAirtime,
-    /// Measured airtime of all nodes; for exchanges in progress up to the last [`crate::Medium::settle_airtime`].
+    /// Measured airtime of all nodes; for exchanges in progress up to the last [`crate::Medium::split_airtime`].
     pub measured: MeasuredTotals,
 }
 

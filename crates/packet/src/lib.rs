@@ -11,7 +11,7 @@
 //! ```
 //! use evenair_packet::{MacAddr, Port, parse};
 //!
-//! A broadcast ARP request.
+//! // A broadcast ARP request.
 //! let mut frame = vec![0xff; 6];
 //! frame.extend([2, 0, 0, 0, 0, 1, 0x08, 0x06]);
 //! frame.extend([0; 46]);

@@ -12,7 +12,7 @@
 //! let rate = BitRate::from_mbps(54);
 //! let end = Instant::ZERO + rate.time_for(Bytes(1_500));
 //! assert_eq!(end, Instant::ZERO + Span::from_nanos(222_223));
-//! A stream of random numbers has a name: the same seed and name give the same numbers.
+//! // A stream of random numbers has a name: the same seed and name give the same numbers.
 //! let streams = Streams::new(1);
 //! assert_eq!(streams.stream("station/sta1").next_u64(), streams.stream("station/sta1").next_u64());
 //! ```

@@ -21,7 +21,7 @@
 //!
 //! let phy = Phy::default_for(Standard::Dot11a);
 //! let rate = Standard::Dot11a.rate(BitRate::from_mbps(54)).expect("a rate of 802.11a");
-//! Ten saturated stations (Bianchi, 2000).
+//! // Ten saturated stations (Bianchi, 2000).
 //! let solution = Model::basic_access(&phy, 10, Bytes(1_500), rate).solve();
 //! assert!((0.2..0.4).contains(&solution.p), "{}", solution.p);
 //! ```

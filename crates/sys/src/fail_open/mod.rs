@@ -251,8 +251,8 @@ impl FailOpenGate {
     }
 
     /// Begins the release: a port's packets go to the bridge as soon as everything that its ring took has been sent. The
-    /// lease must be renewed until [`Self::settle`] has returned true for a few milliseconds (for packets whose decision is
-    /// made but not yet counted), and then be revoked ([`Self::lift`]).
+    /// lease must be renewed until [`Self::report_sent`] has returned true for a few milliseconds (for packets whose decision is
+    /// made but not yet counted), and then be revoked ([`Self::revoke`]).
     pub fn release(&self) {
         self.word(RELEASING).store(1, Ordering::Release);
     }
