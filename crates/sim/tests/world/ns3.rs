@@ -12,7 +12,7 @@ use evenair_sim::tcp::Config;
 use evenair_sim::{SimOptions, run_with};
 use evenair_units::Bytes;
 
-/// Phase "all" of one run, from 10 s to the end.
+/// One run's phase "all", from the end of the warm-up to the end.
 fn phase(text: &str, seed: u32, tcp: &Config) -> PhaseResult {
     let scenario = Scenario::parse_with(text, "ns3.toml", &[("seed", &seed.to_string())]).expect("a sound scenario");
     let options = SimOptions { tcp: Some(tcp.clone()), ..SimOptions::default() };
@@ -169,5 +169,69 @@ fn calls_beside_a_download() {
             phase.flows.iter().filter(|flow| flow.app.starts_with("down")).map(|flow| flow.goodput_mbps).sum()
         });
         close(&format!("E, k = {calls}"), got, goodput, 5.0);
+    }
+}
+
+/// A third of the stations each at MCS 7, 3 and 0 at 20 MHz, all saturated with datagrams, with this TXOP limit of best effort.
+fn txops(standard: &str, third: u32, txop_us: u32, seconds: u32) -> String {
+    let mut more = String::new();
+    for (name, mcs, mbps) in [("fast", 7, 40), ("middle", 3, 20), ("slow", 0, 6)] {
+        more += &format!(
+            "[[station]]\nname = \"{name}\"\ncount = {third}\nmcs = {mcs}\n[[udp]]\nname = \"{name}-up\"\n\
+             stations = [\"{name}\"]\nserver = \"server\"\ndirection = \"up\"\nrate = \"{} Mb/s\"\n\
+             payload = \"1472 bytes\"\n",
+            f64::from(mbps) / f64::from(third)
+        );
+    }
+    format!(
+        r#"version = 1
+name = "ns3"
+duration = "{seconds} s"
+[radio]
+standard = "{standard}"
+basic_rates = ["6 Mb/s", "12 Mb/s", "24 Mb/s"]
+profile = "ns-3"
+capture_threshold = "off"
+ap_buffer = "1000 packets"
+station_buffer = "500 packets"
+ac.be.txop = "{txop_us} us"
+[lan]
+rate = "10 Gb/s"
+delay = "1 ms"
+buffer = "unlimited"
+[[server]]
+name = "server"
+[[phase]]
+name = "all"
+from = "1 s"
+to = "{seconds} s"
+{more}"#
+    )
+}
+
+/// Goodput of each third of the stations, means of ns-3 over 600 to 900 s in 18 to 23 runs: 95 % intervals are 0.7 to 1.7 % wide to
+/// either side, and with six stations 0.8 to 2.5 %, so that the bound is wider there. Without a head start for the holder after a
+/// TXOP whose rest was too short for a CF-End they are up to 56 % off (docs/simulator.md).
+#[test]
+fn txops_of_mixed_rates() {
+    for (standard, third, txop_us, each) in [
+        ("802.11ax", 1, 2_528, [25.86, 9.413, 1.608]),
+        ("802.11ax", 1, 4_096, [21.64, 12.50, 1.641]),
+        ("802.11ax", 2, 2_528, [24.86, 8.694, 1.460]),
+        ("802.11ac", 1, 2_528, [12.90, 11.69, 0.982]),
+        ("802.11ac", 1, 4_096, [19.89, 6.526, 1.689]),
+        ("802.11ac", 2, 2_528, [14.31, 9.740, 1.021]),
+    ] {
+        let runs: Vec<_> =
+            (1..=8).map(|seed| phase(&txops(standard, third, txop_us, 301), seed, &Config::ns3())).collect();
+        for (name, expected) in ["fast", "middle", "slow"].into_iter().zip(each) {
+            let of = |run: &PhaseResult| {
+                let flows = run.flows.iter().filter(|flow| flow.app.starts_with(name));
+                flows.map(|flow| flow.goodput_mbps).sum::<f64>()
+            };
+            let got = runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+            let percent = if third == 1 { 2.0 } else { 2.5 };
+            close(&format!("T, {standard}, n = {}, {txop_us} us, {name}", 3 * third), got, expected, percent);
+        }
     }
 }
