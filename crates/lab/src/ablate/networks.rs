@@ -68,7 +68,7 @@ const STADIUM: &str = "802.11ax, uploads above all, pages";
 const LEGACY: &str = "802.11n beside g, both ways, pages";
 
 /// All networks.
-pub static NETWORKS: [Network; 23] = [
+pub static NETWORKS: [Network; 24] = [
     network(CAFE, "cafe-11g", &FIFO),
     network(CAFE, "cafe-11g", &STATION_FIFOS),
     network(CAFE, "cafe-11g", &MAC80211),
@@ -103,6 +103,8 @@ pub static NETWORKS: [Network; 23] = [
     network(SCHOOL, "school-11ac", &MAC80211).long(),
     network(STADIUM, "stadium-11ax", &FIFO),
     network(STADIUM, "stadium-11ax", &MAC80211).long(),
+    network("802.11n, no station is known by telemetry", "office-11n", &FIFO)
+        .with(&[("telemetry.stations", "false"), ("telemetry.rates", "false")]),
 ];
 
 impl Network {
