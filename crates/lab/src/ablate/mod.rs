@@ -14,8 +14,10 @@ mod table;
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use evenair_sim::{Mechanism, SimOptions, Without, run_with};
 use indicatif::ProgressBar;
@@ -42,44 +44,41 @@ pub struct AblateArgs {
     short: bool,
 }
 
-/// A mechanism of the default controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Switch {
-    /// Runs of one station before access points that aggregate; without: runs of one packet
-    Runs,
-    /// The cost of each station by completions; without: the rates that are said, and the domain's mean cost
-    Cost,
-    /// The allowance for the lag of the path; without: none
-    Lag,
-    /// The age of the last completion; without: nothing leaves by time for a second while one is due
-    Age,
-    /// Probes; without: none
-    Probes,
-    /// CoDel's target by rounds; without: a fixed one
-    Rounds,
-    /// Weights by attained service; without: equal ones
-    Attained,
-    /// Sparse-flow priority; without: turns alone
-    Sparse,
-    /// The guard against harm; without: none
-    Guard,
+/// A mechanism to switch off, with its word on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Switch(Mechanism);
+
+/// In the order of [`Mechanism::ALL`].
+static SWITCHES: LazyLock<[Switch; Mechanism::ALL.len()]> = LazyLock::new(|| Mechanism::ALL.map(Switch));
+
+impl ValueEnum for Switch {
+    fn value_variants<'a>() -> &'a [Self] {
+        &*SWITCHES
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (word, help) = match self.0 {
+            Mechanism::Runs => {
+                ("runs", "Runs of one station before access points that aggregate; without: runs of one packet")
+            }
+            Mechanism::Cost => {
+                ("cost", "The cost of each station by completions; without: its rate, and the domain's mean cost")
+            }
+            Mechanism::Lag => ("lag", "The allowance for the lag of the path; without: none"),
+            Mechanism::Age => {
+                ("age", "The age of the last completion; without: none leaves by time for a second while one is due")
+            }
+            Mechanism::Probes => ("probes", "Probes; without: none"),
+            Mechanism::Rounds => ("rounds", "CoDel's target by rounds; without: a fixed one"),
+            Mechanism::Attained => ("attained", "Weights by attained service; without: equal ones"),
+            Mechanism::Sparse => ("sparse", "Sparse-flow priority; without: turns alone"),
+            Mechanism::Guard => ("guard", "The guard against harm; without: none"),
+        };
+        Some(PossibleValue::new(word).help(help))
+    }
 }
 
 impl Switch {
-    const fn mechanism(self) -> Mechanism {
-        match self {
-            Self::Runs => Mechanism::Runs,
-            Self::Cost => Mechanism::Cost,
-            Self::Lag => Mechanism::Lag,
-            Self::Age => Mechanism::Age,
-            Self::Probes => Mechanism::Probes,
-            Self::Rounds => Mechanism::Rounds,
-            Self::Attained => Mechanism::Attained,
-            Self::Sparse => Mechanism::Sparse,
-            Self::Guard => Mechanism::Guard,
-        }
-    }
-
     /// Its word on the command line, and what it says there.
     fn words(self) -> (String, String) {
         let value = self.to_possible_value();
@@ -135,7 +134,7 @@ fn measure(networks: &[&Network], switches: &[Switch], seeds: u64) -> Result<Vec
 /// One run, without a mechanism or with all.
 fn figures(network: &Network, off: Option<Switch>, seed: u64) -> Result<Figures> {
     let scenario = network.scenario(seed)?;
-    let without = off.map_or(Without::NOTHING, |switch| Without::NOTHING.and(switch.mechanism()));
+    let without = off.map_or(Without::NOTHING, |switch| Without::NOTHING.and(switch.0));
     let options = SimOptions { without, ..SimOptions::default() };
     let run = run_with(&scenario, &options, |_| ControlFlow::Continue(())).with_context(|| network.name())?;
     Figures::of(&run, &scenario).with_context(|| format!("{}: the scenario has no phase", network.name()))
@@ -144,12 +143,6 @@ fn figures(network: &Network, off: Option<Switch>, seed: u64) -> Result<Figures>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_mechanism_of_the_manager_has_a_switch() {
-        let switches: Vec<_> = Switch::value_variants().iter().map(|switch| switch.mechanism()).collect();
-        assert_eq!(switches, Mechanism::ALL);
-    }
 
     /// Networks that are simulated in little time.
     fn quick() -> Vec<&'static Network> {
