@@ -79,7 +79,7 @@ impl Associations {
         for &mac in before.keys().filter(|mac| !now.contains_key(mac)) {
             if self.chosen.get(&mac) == Some(&source) {
                 self.chosen.remove(&mac);
-                let place = self.whoever_has_heard_it_last(mac);
+                let place = self.last_source_that_heard(mac);
                 changes.associations.extend(place.map(|place| (mac, place)));
             }
         }
@@ -93,7 +93,7 @@ impl Associations {
     }
 
     /// Chooses another source for a station that the former one no longer lists.
-    fn whoever_has_heard_it_last(&mut self, mac: MacAddr) -> Option<Place> {
+    fn last_source_that_heard(&mut self, mac: MacAddr) -> Option<Place> {
         let entries = self.by_source.iter().filter_map(|(&source, entries)| Some((source, *entries.get(&mac)?)));
         let (source, entry) = entries.max_by_key(|(_, entry)| entry.heard)?;
         self.chosen.insert(mac, source);
@@ -131,18 +131,18 @@ mod tests {
     fn the_source_that_began_last_to_list_a_station_is_chosen() {
         let mut associations = Associations::default();
         let (one, two, now) = (Some(label("one")), Some(label("two")), Clock::now());
-        let nobody = Reading::default();
+        let empty = Reading::default();
         assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"));
-        assert_eq!(associations.take(1, two, now, &nobody), Changes::default());
-        assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"), "nobody else says anything");
+        assert_eq!(associations.take(1, two, now, &empty), Changes::default());
+        assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"), "no other source reports it");
         assert_eq!(associations.take(1, two, now, &at(None)), is_at("two"), "it has come here");
         assert_eq!(associations.take(0, one, now, &at(None)), gone(), "the old one has not noticed");
         assert_eq!(associations.take(1, two, now, &at(None)), is_at("two"));
-        assert_eq!(associations.take(0, one, now, &nobody), Changes::default(), "now it has");
+        assert_eq!(associations.take(0, one, now, &empty), Changes::default(), "now it has");
         assert_eq!(associations.take(0, one, now, &at(None)), is_at("one"), "it is back");
-        assert_eq!(associations.take(0, one, now, &nobody), is_at("two"), "and has gone again");
+        assert_eq!(associations.take(0, one, now, &empty), is_at("two"), "and has gone again");
         assert_eq!(
-            associations.take(1, two, now, &nobody),
+            associations.take(1, two, now, &empty),
             Changes::default(),
             "it is nowhere: there is nothing to tell"
         );
@@ -160,7 +160,7 @@ mod tests {
             associations.take(source, own, start + Duration::from_secs(at_s), &reading)
         };
         // The box starts when the station has been at the second access point for a while, and the first still lists it.
-        assert_eq!(ask(0, one, 200, 100), is_at("one"), "nobody else has been asked");
+        assert_eq!(ask(0, one, 200, 100), is_at("one"), "no other source was polled");
         assert_eq!(ask(1, two, 201, 3), is_at("two"));
         assert_eq!(ask(0, one, 205, 105), gone());
         assert_eq!(ask(1, two, 206, 0), is_at("two"));
@@ -191,7 +191,7 @@ mod tests {
         let radio = |last| vec![(STATION, Place::Radio(MacAddr([2, 0, 0, 0, 9, last])))];
         assert_eq!(associations.take(0, Some(label("one")), now, &at(Some(1))).associations, radio(1));
         assert_eq!(associations.take(0, None, now, &at(Some(2))).associations, radio(2));
-        assert_eq!(associations.take(0, None, now, &at(None)).associations, [], "nobody knows where it is");
+        assert_eq!(associations.take(0, None, now, &at(None)).associations, [], "no source reports its place");
         // The queried radio, unless the configuration has a name for it.
         let asked = Reading { radio: Some(MacAddr([2, 0, 0, 0, 9, 3])), ..at(None) };
         assert_eq!(associations.take(0, None, now, &asked).associations, radio(3));

@@ -19,7 +19,7 @@ const SAYS_VOICE: [u8; 2] = [46, 44];
 impl<P: Send + 'static> Manager<P> {
     /// Notes a packet that may belong to a call.
     pub(super) fn note_voice(&mut self, now: Instant, id: FlowId, meta: &PacketMeta) {
-        // Nobody speaks at an address from which nothing was ever heard.
+        // An address from which no frame has come has no call.
         if self.config.voice.is_none() || self.stations.get(self.flows.get(id).station).is_shared {
             return;
         }

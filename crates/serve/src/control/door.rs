@@ -79,7 +79,7 @@ impl Door {
             _ => {}
         }
         let listener = UnixListener::bind(path).with_context(describe)?;
-        // Whoever may write to the control socket may take the box out of the path.
+        // Write access to the control socket includes the right to bypass the box.
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).with_context(describe)?;
         purpose.give_to_group(path);
         listener.set_nonblocking(true).with_context(describe)?;

@@ -39,7 +39,7 @@ const MOST_PLACES: usize = 20;
 const REQUEST_TIME: Duration = Duration::from_secs(10);
 /// Time within which a client has to read a reply.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// Whoever may write to it may take the box out of the path.
+/// Write access includes the right to bypass the box.
 const PURPOSE: Purpose = Purpose { name: "control socket", key: "[control] socket", group: None };
 /// Time that the end waits for the last replies to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
