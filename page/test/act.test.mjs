@@ -2,12 +2,12 @@
 // security policy.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
-import { createHmac } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freePort, isForEverybody, launch, PATIENCE, started } from "../browser-for-tests.mjs";
+import { asAccount, enrol, makeAccount } from "../accounts-for-tests.mjs";
+import { freePort, isForEverybody, launch, started } from "../browser-for-tests.mjs";
 import { control, serve } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
@@ -35,15 +35,7 @@ before(async () => {
   await started(web);
   browser = await launch();
   for (const [name, role] of [["anna", "admin"], ["otto", "operate"], ["vera", "view"]]) {
-    const link = execFileSync(program, ["setup", "--config", file, "--role", role], { encoding: "utf8" }).split("\n")[0];
-    const page = await browser.newPage();
-    await page.goto(link);
-    await page.getByLabel("Name").fill(name);
-    await page.getByLabel("Password, at least 10 characters").fill(PASSWORD);
-    await page.getByLabel("Password again").fill(PASSWORD);
-    await page.getByRole("button", { name: "Make the account" }).click();
-    await page.getByRole("heading", { name: "Log in to Evenair" }).waitFor();
-    await page.close();
+    await makeAccount(browser, { program, file, name, role, password: PASSWORD });
   }
 });
 
@@ -55,25 +47,12 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** The page of an account, in a separate browser; the content security policy refuses nothing in it. */
-async function as(name, options, act, password = PASSWORD) {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
-  const complaints = [];
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("console", (message) => /Content Security Policy/.test(message.text()) && complaints.push(message.text()));
-  try {
-    await page.goto(`${address}login`);
-    await page.getByLabel("Name").fill(name);
-    await page.getByLabel("Password").fill(password);
-    await page.getByRole("button", { name: "Log in" }).click();
+/** The page of an account, once it shows the stations. */
+function as(name, options, act, password = PASSWORD) {
+  return asAccount(browser, { address, name, password, options }, async (page) => {
     await page.getByText("laptop-1").waitFor();
     await act(page);
-    assert.deepEqual(complaints, []);
-  } finally {
-    await context.close();
-  }
+  });
 }
 
 async function picture(page, name) {
@@ -204,30 +183,8 @@ test("an account changes its password", async () => {
   }
 });
 
-/** Decodes base32. */
-function bytesOf(text) {
-  const bits = [...text].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
-  return Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
-}
-
-/** The present code of an authenticator app (RFC 6238). */
-function codeOf(secret) {
-  const step = Buffer.alloc(8);
-  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
-  const hash = createHmac("sha1", bytesOf(secret)).update(step).digest();
-  return String((hash.readUInt32BE(hash[19] & 15) & 0x7fffffff) % 1_000_000).padStart(6, "0");
-}
-
 test("an account with a second factor is asked for a code, and others are not", async () => {
-  const command = spawn(program, ["account", "totp", "vera", "--config", file], { stdio: ["pipe", "pipe", "inherit"] });
-  let said = "";
-  for await (const part of command.stdout) {
-    said += part;
-    const secret = /app: ([A-Z2-7]+)\n/.exec(said)?.[1];
-    if (secret && !command.stdin.writableEnded) command.stdin.end(`${codeOf(secret)}\n`);
-  }
-  const recovery = said.trimEnd().split("\n").at(-1);
-  assert.match(recovery, /^[a-z2-7]{4}(-[a-z2-7]{4}){3}$/, said);
+  const { recovery } = await enrol({ program, file, name: "vera" });
   const context = await browser.newContext(phone);
   const page = await context.newPage();
   await page.goto(`${address}login`);

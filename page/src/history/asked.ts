@@ -8,6 +8,7 @@ const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 
 export const SPANS = [
+  { name: "1h", words: "hour", length: HOUR },
   { name: "24h", words: "24 hours", length: DAY },
   { name: "7d", words: "7 days", length: 7 * DAY },
   { name: "30d", words: "30 days", length: 30 * DAY },
