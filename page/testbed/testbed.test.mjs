@@ -134,10 +134,12 @@ test("bypassed, then observing, then inserted: the air is shared, and the page s
     await see(page, "observing");
     const uneven = await evenness(page);
     await command(page, "Insert", "The box is inserted.");
-    await page.locator("section:has(#change)").waitFor();
-    const change = (await page.locator("section:has(#change)").innerText()).replaceAll("\n", " ");
-    const [, was, now] = /Wi-Fi latency, p95 ([\d.]+) → about ([\d.]+) ms/.exec(change) ?? assert.fail(change);
-    assert.ok(Number(now) < Number(was) / 2, change);
+    // Its last ten seconds are those of after, and no longer those in which the queues moved.
+    await until("the Wi-Fi latency falls to a half", async () => {
+      const change = (await page.locator("section:has(#change)").allInnerTexts()).join().replaceAll("\n", " ");
+      const [, was, now] = /Wi-Fi latency, p95 ([\d.]+) → about ([\d.]+) ms/.exec(change) ?? [];
+      return Number(now) < Number(was) / 2;
+    });
     await page.getByText("mean of the last 10 s").waitFor();
     await see(page, "inserted");
     const even = await evenness(page);
@@ -213,6 +215,7 @@ test("the audit log has every change, password and second factor work beside tra
   await as(phone, async (page) => {
     await press(page, "button", "Audit log");
     await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
+    await page.getByRole("row", { name: /POST \/bypass/ }).first().waitFor();
     const log = await page.locator("tbody").innerText();
     for (const change of ["POST /observe", "POST /insert", "POST /bypass", "/name", "name: <b>Anne's laptop</b>"]) assert.ok(log.includes(change), log);
     assert.ok(!log.includes(PASSWORD));
