@@ -55,17 +55,17 @@ dashboard: ## Make the Grafana dashboard (packaging/grafana/evenair.json) of its
 	@scripts/dashboard build
 
 # Each goes to a file beside it first: a program that fails leaves the old one.
-reference: setup ## Write the generated references and schemas anew, after a change of keys
+reference: setup ## Write the schemas of the API (docs/api) anew, and what is not committed: references of all keys and fields, the schema of scenarios
 	@write() { $(CARGO) run --quiet --locked -p "$$1" -- "$$2" "$$3" > "$$4.new" && mv "$$4.new" "$$4"; }; \
 	contract() { $(CARGO) run --quiet --locked -p evenair-api --example reference -- "$$1" > "$$2.new" && mv "$$2.new" "$$2"; }; \
 		write evenair config reference docs/box-format.md && \
+		write evenair status --fields docs/api-format.md && \
 		write evenair-lab scenario reference docs/scenario-format.md && \
 		write evenair-lab scenario schema scenarios/schema.json && \
 		contract status docs/api/status.schema.json && \
 		contract history docs/api/history.schema.json && \
 		$(CARGO) run --quiet --locked -p evenair-web --example openapi > docs/api/openapi.json.new && \
-		mv docs/api/openapi.json.new docs/api/openapi.json && \
-		contract fields docs/api-format.md
+		mv docs/api/openapi.json.new docs/api/openapi.json
 
 test: setup-test ## Every check: format, lints, tests, core proof, documentation (PARTS="lint virtual wallclock figures": some of them, or all that continuous integration runs)
 	@scripts/test $(PARTS)

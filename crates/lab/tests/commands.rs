@@ -189,7 +189,7 @@ fn a_scenario_of_the_library_is_found_by_its_name() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let inside = folder.path().join("scenarios/rooms");
     std::fs::create_dir_all(&inside).expect("made");
-    std::fs::write(folder.path().join("scenarios/schema.json"), "{}").expect("written");
+    std::fs::write(folder.path().join("scenarios/smoke.toml"), SHORT).expect("written");
     std::fs::write(inside.join("short.toml"), SHORT).expect("written");
     for name in ["short", "rooms/short", "scenarios/rooms/short.toml"] {
         let (output, text) = run(&["scenario", "check", name], &inside);

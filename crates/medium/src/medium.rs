@@ -419,12 +419,8 @@ impl<F> Medium<F> {
         self.mac.backlog.get_or_insert_default();
     }
 
-    /// The backlog chain since counting started or [`Self::take_backlog_chain`]. `None` if it is not counted.
-    pub fn backlog_chain(&self) -> Option<&BacklogChain> {
-        self.mac.backlog.as_deref()
-    }
-
-    /// Takes the backlog chain; counting goes on from the present state.
+    /// Takes the backlog chain since counting started or since the last call; counting goes on from the present state. `None` if it is not
+    /// counted.
     pub fn take_backlog_chain(&mut self) -> Option<BacklogChain> {
         self.mac.backlog.as_deref_mut().map(BacklogChain::take)
     }

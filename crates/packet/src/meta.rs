@@ -235,8 +235,6 @@ impl TcpFlags {
     pub const ACK: Self = Self(0x10);
     /// The urgent pointer is significant.
     pub const URG: Self = Self(0x20);
-    /// ECN echo.
-    pub const ECE: Self = Self(0x40);
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
 

@@ -257,7 +257,7 @@ mod tests {
         };
         assert_eq!(numbers("beacons"), [Some(1.0), None, Some(100.0), None]);
         assert_eq!(numbers("impairment"), [Some(0.0), None, None, Some(95.5)]);
-        let text = reference("Keys.\n", &schema);
+        let text = reference("Keys.\n", &schema, &[]);
         for row in [
             "| `rate` | bit rate, 1 kb/s to 100 Gb/s | required | Its rate. |",
             "| `limit` | time, above 0 and up to 60 s | `\"1 s\"` | How long. |",

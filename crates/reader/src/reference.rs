@@ -8,9 +8,10 @@ use crate::keys::{NEEDED_WITH, ONLY_WITH};
 use crate::range::RANGE;
 
 /// The reference with all tables and keys of `schema`, as [`schema_of`](crate::schema_of) makes it, after an introduction: notation,
-/// default and description of each.
-pub fn reference(introduction: &str, schema: &Value) -> String {
-    let mut reference = Reference { schema, text: introduction.to_owned(), printed: BTreeMap::new() };
+/// default and description of each. The keys of the types in `elsewhere` are left out, for the place named there.
+pub fn reference(introduction: &str, schema: &Value, elsewhere: &[(&str, &str)]) -> String {
+    let printed = elsewhere.iter().map(|&(name, place)| (name, place.to_owned())).collect();
+    let mut reference = Reference { schema, text: introduction.to_owned(), printed };
     let required = required(schema);
     let (tables, values): (Vec<_>, Vec<_>) =
         properties(schema).partition(|(_, property)| type_of_table(property).is_some());
@@ -29,7 +30,7 @@ pub fn reference(introduction: &str, schema: &Value) -> String {
 struct Reference<'a> {
     schema: &'a Value,
     text: String,
-    /// The first heading under which the keys of each type of table are printed.
+    /// Where the keys of each type of table are printed: its first heading, or elsewhere.
     printed: BTreeMap<&'a str, String>,
 }
 

@@ -1,4 +1,4 @@
-//! The raw form of a scenario. `docs/scenario-format.md` is generated from the comments here, and editors show them;
+//! The raw form of a scenario. `evenair scenario reference` is made of the comments here, and editors show them;
 //! `docs/scenario-guide.md` explains the tables with examples.
 
 use evenair_config::RtsThresholds;

@@ -16,13 +16,17 @@ A heading with double brackets, `[[list]]`, is a list of tables. "Only with" nam
 effect; with others it is refused.
 "#;
 
+/// The type of `[manager]`, and where its keys are described.
+const MANAGER: [(&str, &str); 1] =
+    [("ManagerSpec", "`[manager]` in the box's configuration: `evenair config reference`")];
+
 /// The schema of scenario files: keys, kinds of values, units, and descriptions. Conditions of the checks (names that must
 /// exist, instants inside the run) are not in it.
 pub fn schema() -> Value {
     schema_of::<ScenarioRaw>("Evenair scenario")
 }
 
-/// All tables and keys of scenario files, in Markdown: `docs/scenario-format.md`.
+/// All tables and keys of scenario files, in Markdown.
 pub fn reference() -> String {
-    evenair_reader::reference(INTRODUCTION, &schema())
+    evenair_reader::reference(INTRODUCTION, &schema(), &MANAGER)
 }

@@ -27,8 +27,6 @@ pub struct WlanTime {
     pub at: Span,
     /// Time from its release to that frame.
     pub took: Span,
-    /// Time from its release to a frame that covers it and all before it; equal to `took` if nothing before it was lost.
-    pub took_in_order: Span,
 }
 
 /// Segments of TCP DATA of an application and a direction, since the start of the run.
@@ -101,8 +99,8 @@ impl WlanRecord {
         if packet.way == Direction::Up
             && let Some(of) = self.connections.get_mut(&(connection, serial))
         {
-            of.acknowledge(now, segment, |at, took, took_in_order| {
-                self.times.push(WlanTime { app, at: at.saturating_since(Instant::ZERO), took, took_in_order });
+            of.acknowledge(now, segment, |at, took| {
+                self.times.push(WlanTime { app, at: at.saturating_since(Instant::ZERO), took });
             });
         }
     }
@@ -147,9 +145,9 @@ impl Connection {
         }
     }
 
-    /// Handles a segment of the station; `done` gets the release-to-ACK times of each packet that is newly covered, with the time
+    /// Handles a segment of the station; `done` gets the release-to-ACK time of each packet that is newly covered, with the time
     /// of its acknowledgment.
-    fn acknowledge(&mut self, now: Instant, segment: &Segment, mut done: impl FnMut(Instant, Span, Span)) {
+    fn acknowledge(&mut self, now: Instant, segment: &Segment, mut done: impl FnMut(Instant, Span)) {
         if segment.flags.ack {
             for block in segment.sack.iter(segment.ack) {
                 let within = self.data.range_mut(block.start..block.end).filter(|(_, data)| data.end <= block.end);
@@ -159,7 +157,7 @@ impl Connection {
                 let data = first.remove();
                 if !data.is_repeated {
                     let at = data.reported.unwrap_or(now);
-                    done(at, at.saturating_since(data.released), now.saturating_since(data.released));
+                    done(at, at.saturating_since(data.released));
                 }
             }
         }
@@ -168,8 +166,7 @@ impl Connection {
             && !is_after(value, stamps.echo)
         {
             self.acks.pop_front();
-            let took = now.saturating_since(released);
-            done(now, took, took);
+            done(now, now.saturating_since(released));
         }
     }
 }

@@ -17,8 +17,6 @@ pub struct TcpState {
     pub retransmits: u32,
     /// Segments sent and not yet acknowledged.
     pub unacked_segments: u32,
-    /// Slow-start threshold in segments.
-    pub ssthresh_segments: u32,
     /// Present retransmission timeout in microseconds.
     pub rto_us: u32,
 }
@@ -49,7 +47,6 @@ pub fn state(socket: impl AsFd) -> Result<TcpState, OsError> {
         srtt_us: info.tcpi_rtt,
         retransmits: info.tcpi_total_retrans,
         unacked_segments: info.tcpi_unacked,
-        ssthresh_segments: info.tcpi_snd_ssthresh,
         rto_us: info.tcpi_rto,
     })
 }

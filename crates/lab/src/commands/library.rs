@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use evenair_reader::nearest;
 
+/// The scenario by which the folder of a checkout is known.
+const ITS_FIRST: &str = "smoke.toml";
 /// Where the package installs scenarios.
 const INSTALLED: &str = "/usr/share/evenair/scenarios";
 /// Number of similar names offered for an unknown one.
@@ -16,7 +18,7 @@ const OFFERED: usize = 3;
 pub fn folders() -> Vec<PathBuf> {
     let places = [std::env::current_dir(), std::env::current_exe()];
     let of_checkouts = places.iter().flatten().flat_map(|place| place.ancestors()).map(|place| place.join("scenarios"));
-    let of_checkouts = of_checkouts.filter(|folder| folder.join("schema.json").is_file()).take(1);
+    let of_checkouts = of_checkouts.filter(|folder| folder.join(ITS_FIRST).is_file()).take(1);
     of_checkouts.chain([PathBuf::from(INSTALLED)].into_iter().filter(|folder| folder.is_dir())).collect()
 }
 

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_keys_that_remedies_name_are_there() {
-        let reference = include_str!("../../../../docs/box-format.md");
+        let reference = evenair_boxfile::reference();
         for word in LossReason::ALL.iter().flat_map(|reason| reason.remedy().split_whitespace()) {
             let word = word.trim_matches([',', ';', ')', '(']);
             let is_of_ip = ["gso_max_segs", "group_fwd_mask"].contains(&word);

@@ -51,10 +51,17 @@ pub struct StatusArgs {
     /// Print JSON: everything
     #[arg(long)]
     json: bool,
+    /// Print the meaning of every field of --json and of the history, in Markdown, without a box
+    #[arg(long, exclusive = true)]
+    fields: bool,
 }
 
 /// Prints the status of a box.
 pub fn status(args: &StatusArgs) -> Result<ExitCode> {
+    if args.fields {
+        print!("{}", evenair_api::reference::fields());
+        return Ok(ExitCode::SUCCESS);
+    }
     let status = Client::connect(&args.socket)?.status()?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&status)?);
