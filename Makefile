@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference dashboard test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent grid constants health venues backlog sites wheel fail-open attacks offload wifi service deb release doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference dashboard test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent constants backlog sites wheel fail-open attacks offload wifi service deb release doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -123,20 +123,8 @@ soak: setup-test ## The same for hours, with memory and open descriptors flat af
 flent: build ## flent's rrul through the loaded WLAN, without the box and with it, with plots (fetches flent and netperf at first)
 	scripts/as-root scripts/flent
 
-grid: setup ## The default controller beside none and beside constant service rates, in the simulator, on 30 networks; a table goes to docs/measured
-	@scripts/measured grid --markdown $(CARGO) run --release --locked -p evenair-sim --example grid -- --md
-
 constants: setup ## The default controller beside the best constants in flight, in the simulator, before access points that aggregate (half an hour or more); the table goes to docs/measured
 	@scripts/measured constants --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example controller -- constants --quick --duration 16
-
-ablate: setup ## Each mechanism of the default controller switched off in turn, in the simulator (ARGS=--short for some networks and three seeds); the tables go to docs/measured
-	@scripts/measured ablate --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-lab -- measure ablate $(ARGS)
-
-health: setup ## Reasons of health of simulated sites with a planted fault and without one; the table goes to docs/measured
-	@scripts/measured health --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example health
-
-venues: setup ## Venues of 802.11n, ac and ax on five kinds of access point, with five policies; the table goes to docs/measured
-	@scripts/measured venues --markdown $(CARGO) run --quiet --profile quick --locked -p evenair-sim --example venues
 
 backlog: setup ## Backlogged nodes from captures beside those that the runs counted, sixteen mixes of traffic; the table goes to docs/measured
 	@scripts/measured backlog $(CARGO) run --quiet --profile quick --locked -p evenair-study --example backlog

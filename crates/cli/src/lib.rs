@@ -41,7 +41,7 @@ pub const LAB_COMMANDS: [(&str, &str); 11] = [
     ("reproduce", "Run the published experiments in the simulator, and compare each published figure"),
     ("backlog", "Infer from captures of air and wire how many nodes were backlogged"),
     ("calibrate", "Measure the goodput of a link by its signal, for channel-aware schedulers"),
-    ("measure", "Measure what docs/measured has: what each mechanism of the default controller is good for"),
+    ("measure", "Measure what the box does in simulated networks: a table for each question, as in docs/measured"),
 ];
 
 /// The exit status of a command. Prints an error first, in one line after the program's name.

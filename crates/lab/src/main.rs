@@ -3,11 +3,11 @@
 //! This crate only parses the command line, calls the library crates and prints. Every command's errors end here: one line
 //! with the error and its remedy, and exit status 1 (2 for a wrong command line).
 
-mod ablate;
 mod accept;
 mod calibrate;
 mod commands;
 mod demo;
+mod measure;
 mod output;
 mod reproduce;
 mod view;
@@ -50,19 +50,11 @@ enum Command {
     Backlog(commands::backlog::BacklogArgs),
     /// Measure the goodput of a link by its signal, for channel-aware schedulers
     Calibrate(commands::calibrate::CalibrateArgs),
-    /// Measure what docs/measured has: what each mechanism of the default controller is good for
-    #[command(subcommand)]
-    Measure(MeasureCommand),
+    /// Measure what the box does in simulated networks: a table for each question, as in docs/measured
+    Measure(measure::MeasureArgs),
     /// A host's traffic programs in the testbed, driven over standard input
     #[command(hide = true)]
     Agent,
-}
-
-/// Measurements whose tables are in docs/measured.
-#[derive(Subcommand)]
-enum MeasureCommand {
-    /// Switch each mechanism of the default controller off in turn, and compare with the full one, in simulated networks
-    Ablate(ablate::AblateArgs),
 }
 
 impl Command {
@@ -98,7 +90,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Backlog(args) => commands::backlog::backlog(&args),
         Command::Calibrate(args) => commands::calibrate::calibrate(&args),
-        Command::Measure(MeasureCommand::Ablate(args)) => ablate::ablate(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Agent => commands::testbed::agent(),
     };
     evenair_cli::end("evenair-lab", outcome)

@@ -19,7 +19,7 @@ pub struct Limits {
     pub slow_air: f64,
     /// `channel-crowded`: part of the medium time of packets that their reported PHY rates do not explain. Sites without another network
     /// have 37 % at most in any second (7 sites). Beside one that takes half of the channel or more 11 of 12 have 40 to 70 % at most; the
-    /// twelfth does not fill its medium and shows none (`make health`).
+    /// twelfth does not fill its medium and shows none (`evenair measure health`).
     pub crowded_air: f64,
     /// `wifi-latency`: 95th percentile of the latency of a contention domain.
     pub wifi_latency_ms: f64,

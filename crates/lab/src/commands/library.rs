@@ -30,6 +30,15 @@ pub fn scenario_file(given: &Path) -> Result<PathBuf> {
     scenario_in(&folders(), given)
 }
 
+/// The scenarios in a folder of `scenarios/`, such as `venues`, sorted by name.
+///
+/// # Errors
+/// There is no such folder.
+pub fn scenarios_in(name: &str) -> Result<Vec<PathBuf>> {
+    let folder = folders().into_iter().map(|folder| folder.join(name)).find(|folder| folder.is_dir());
+    scenario_files(&folder.with_context(|| format!("there is no folder scenarios/{name}"))?)
+}
+
 fn scenario_in(folders: &[PathBuf], given: &Path) -> Result<PathBuf> {
     if given.exists() && !given.is_dir() {
         return Ok(given.to_owned());

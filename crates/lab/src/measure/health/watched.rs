@@ -4,7 +4,7 @@ use evenair_api::watch::{Domain, Line, Source, Station, Times, Value};
 use evenair_scenario::Scenario;
 use evenair_sim::{Second, SimOptions, Watching, run_watched};
 
-use crate::sites::{Fault, PLANTED_S, Site, site};
+use super::sites::{Fault, PLANTED_S, Site, site};
 
 /// Bound of the time until a fault is named, in seconds.
 const NAMED_WITHIN_S: f64 = 15.0;
@@ -86,15 +86,17 @@ pub fn first(number: u64, fault: Fault) -> First {
     First { site: name, run, is_named }
 }
 
-/// Prints the feed of a run, each second.
-pub fn seconds(scenario: &Scenario, watching: Watching) {
+/// The feed of a run, a line for each second.
+pub fn seconds(scenario: &Scenario, watching: Watching) -> String {
+    let mut text = String::new();
     let options = SimOptions { watching: Some(watching), ..SimOptions::default() };
     let second = |second: Second| {
         let codes: Vec<_> =
             second.reasons.iter().map(|reason| format!("{} {}", reason.code, reason.subject.name)).collect();
-        println!("{:3.0} s: {} {}", second.at_s, of_line(&second.line), codes.join(", "));
+        text += &format!("{:3.0} s: {} {}\n", second.at_s, of_line(&second.line), codes.join(", "));
     };
     run_watched(scenario, &options, second).expect("it runs");
+    text
 }
 
 fn of_line(line: &Line) -> String {

@@ -1,14 +1,10 @@
 //! The cases and their bars.
 
-use std::fmt::Write;
+use anyhow::Result;
 
-use crate::Failure;
-use crate::cases::Case;
-use crate::cmax::Best;
-use crate::figures::{self, Figures};
-
-/// Tables of the default box.
-pub const DEFAULT: &str = "[manager.controller]\nkind = \"queue\"\n";
+use super::cases::Case;
+use super::cmax::Best;
+use super::figures::{self, Figures};
 
 /// Bar: goodput relative to C_max.
 const OF_CMAX: f64 = 0.97;
@@ -47,8 +43,8 @@ const SHORT: [&str; 3] = ["C_max", "bypass", "delay"];
 
 impl Row {
     /// Simulates a case without and with the box.
-    pub fn measure(case: &Case, best: Option<Best>, seeds: u32) -> Result<Self, Failure> {
-        let (bypass, boxed) = (figures::of(case, seeds, "")?, figures::of(case, seeds, DEFAULT)?);
+    pub fn measure(case: &Case, best: Option<Best>, seeds: u32) -> Result<Self> {
+        let (bypass, boxed) = (figures::of(case, seeds, "")?, figures::of(case, seeds, figures::DEFAULT)?);
         Ok(Self { name: case.to_string(), bound: case.delay_bound_ms(), best, bypass, boxed })
     }
 
@@ -112,24 +108,7 @@ fn summary(rows: &[Row]) -> Vec<String> {
     BARS.iter().map(line).collect()
 }
 
-/// For a terminal.
-pub fn text(rows: &[Row]) -> String {
-    let lines: Vec<[String; 11]> =
-        std::iter::once(HEADS.map(str::to_owned)).chain(rows.iter().map(Row::columns)).collect();
-    let mut text = String::new();
-    for line in &lines {
-        for (at, column) in line.iter().enumerate() {
-            let wide = lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
-            let _ = if at == 0 { write!(text, "{column:wide$}  ") } else { write!(text, "{column:>wide$}  ") };
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    summary(rows).iter().for_each(|line| text += &format!("{line}\n"));
-    text
-}
-
-/// Legend of the table in the document.
+/// Legend of the table.
 const LEGEND: &str = "\
 Each case names the queue of the access point, the direction of the transfers (\"both\": one each way per station), the stations of
 each access point, the access points (three: on one channel), the congestion control of the senders, the round-trip time of the
@@ -137,15 +116,14 @@ Internet, and the standard (802.11g at 54 Mb/s, 802.11b at 11 Mb/s; the box does
 load; figures are of the 25 s from 10 s after that, means over the seeds.
 
 - of C_max: goodput over the best that a constant service rate achieves within the bound of delay and with a Jain's index of at
-  least 0.95 (`crates/sim/examples/grid/cmax.csv`, from `grid cmax`); \"-\" if none does. It is no upper bound: a
-  controller that adapts can exceed it.
+  least 0.95 (`--search` finds it); \"-\" if none does. It is no upper bound: a controller that adapts can exceed it.
 - of bypass: goodput over that without the box; it is fair if each station gets at least half of an equal share in each direction.
 - AP: how long packets are in the access point; of three, in the one with the largest 95th percentile.
 - Jain: of the stations' goodput; of two directions, the lower one.
 
 ";
 
-/// For a document.
+/// The table.
 pub fn markdown(rows: &[Row]) -> String {
     let line = |columns: [String; 11]| format!("| {} |\n", columns.join(" | "));
     let mut text = LEGEND.to_owned();
@@ -184,6 +162,6 @@ mod tests {
         let counts: Vec<String> =
             summary(&rows).iter().map(|line| line.rsplit(": ").next().unwrap().to_owned()).collect();
         assert_eq!(counts, ["1 of 2 cases", "1 of 1 cases", "1 of 2 cases"]);
-        assert!(markdown(&rows).contains("\n| case | ") && text(&rows).contains("MISSED: C_max, delay"));
+        assert!(markdown(&rows).contains("\n| case | ") && markdown(&rows).contains("MISSED: C_max, delay"));
     }
 }

@@ -1,12 +1,16 @@
 //! Figures of a case: one simulation for each seed, and the mean of their figures.
 
+use anyhow::{Context, Result};
+use evenair_results::stats::jain;
 use evenair_results::{Distribution, PhaseResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 use evenair_workload::Direction;
 
-use crate::Failure;
-use crate::cases::Case;
+use super::cases::Case;
+
+/// Tables of the default box.
+pub const DEFAULT: &str = "[manager.controller]\nkind = \"queue\"\n";
 
 /// Means over the seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,7 +34,7 @@ pub struct Figures {
 }
 
 /// The figures of a case, with these tables for a box (none: no box).
-pub fn of(case: &Case, seeds: u32, tables: &str) -> Result<Figures, Failure> {
+pub fn of(case: &Case, seeds: u32, tables: &str) -> Result<Figures> {
     let mut sum = Figures::default();
     for seed in 1..=seeds {
         let one = simulate(case, &case.scenario(seed, tables))?;
@@ -48,11 +52,11 @@ impl Figures {
     }
 }
 
-fn simulate(case: &Case, text: &str) -> Result<Figures, Failure> {
-    let scenario = Scenario::parse(text, "grid.toml").map_err(|error| format!("{error:?}"))?;
-    let result = run(&scenario, |_| ()).map_err(|error| error.to_string())?;
-    let phase = result.phases.first().ok_or("no phase")?;
-    let slowest = slowest_access_point(phase).ok_or("no access point delivered anything")?;
+fn simulate(case: &Case, text: &str) -> Result<Figures> {
+    let scenario = Scenario::parse(text, "grid.toml")?;
+    let result = run(&scenario, |_| ())?;
+    let phase = result.phases.first().context("no phase")?;
+    let slowest = slowest_access_point(phase).context("no access point delivered anything")?;
     let directions: Vec<Vec<f64>> = case.directions().iter().map(|way| per_station(phase, way)).collect();
     let share = phase.total_goodput_mbps / (directions.len() * case.all_stations()) as f64;
     let least = directions.iter().flatten().copied().fold(f64::INFINITY, f64::min);
@@ -61,7 +65,7 @@ fn simulate(case: &Case, text: &str) -> Result<Figures, Failure> {
         ip: phase.total_ip_mbps,
         p50: slowest.p50_ms,
         p95: slowest.p95_ms,
-        jain: directions.iter().map(|rates| jain(rates)).fold(1.0, f64::min),
+        jain: directions.iter().map(|rates| jain(rates).unwrap_or(0.0)).fold(1.0, f64::min),
         least: if share > 0.0 { least / share } else { 0.0 },
         idle: phase.medium.as_ref().map_or(0.0, |medium| medium.idle_share),
         guard: f64::from(u8::from(result.events.iter().any(|event| event.what.starts_with("guard")))),
@@ -79,28 +83,15 @@ fn per_station(phase: &PhaseResult, way: &str) -> Vec<f64> {
     phase.flows.iter().filter(|flow| flow.direction == direction).map(|flow| flow.goodput_mbps).collect()
 }
 
-/// Jain's index; 0 if all rates are zero.
-fn jain(rates: &[f64]) -> f64 {
-    let sum: f64 = rates.iter().sum();
-    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
-    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 0.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn jain_is_one_for_equal_rates_and_the_part_of_active_ones_otherwise() {
-        assert!((jain(&[3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
-        assert!((jain(&[6.0, 0.0, 0.0]) - 1.0 / 3.0).abs() < 1e-12);
-        assert_eq!(jain(&[0.0, 0.0]), 0.0);
-    }
-
     /// A short FIFO without a box lets uploads take most of the medium, and delays downloads: the figures show it.
     #[test]
     fn a_shared_fifo_without_a_box_is_unfair_and_slow() {
-        let case = crate::cases::all().into_iter().find(|case| case.to_string().starts_with("fifo-1000 both 4 sta"));
+        let case =
+            super::super::cases::all().into_iter().find(|case| case.to_string().starts_with("fifo-1000 both 4 sta"));
         let found = of(&case.expect("it is listed"), 1, "").expect("it can be simulated");
         assert!(found.p95 > 100.0 && found.goodput > 1.0 && found.ip > found.goodput, "{found:?}");
         assert!(found.p50 <= found.p95 && found.least < 1.0 && found.idle < 0.05, "{found:?}");

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::cases::{self, Case};
-use crate::figures::{self, Figures};
-use crate::{Failure, table};
+use anyhow::{Result, bail};
 
-/// The CSV file of the values.
-pub const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/grid/cmax.csv");
+use super::cases::{self, Case};
+use super::figures::{self, Figures};
+
+/// The values that were found.
+pub const CSV: &str = include_str!("cmax.csv");
 
 /// First line of the file.
 const HEAD: &str = "case,service_rate_mbps,goodput_mbps,p95_ms,jain";
@@ -44,8 +45,8 @@ fn geometric(low: f64, high: f64, steps: u32) -> impl Iterator<Item = f64> {
 }
 
 /// Searches the best service rate; `None` if no setting is within the bounds.
-pub fn search(case: &Case, seeds: u32) -> Result<Option<Best>, Failure> {
-    let carried = figures::of(case, seeds, "")?.ip.max(figures::of(case, seeds, table::DEFAULT)?.ip);
+pub fn search(case: &Case, seeds: u32) -> Result<Option<Best>> {
+    let carried = figures::of(case, seeds, "")?.ip.max(figures::of(case, seeds, figures::DEFAULT)?.ip);
     let coarse: Vec<f64> = geometric(FROM_TO.0 * carried, FROM_TO.1 * carried, COARSE - 1).collect();
     let best = best_of(case, seeds, &coarse)?;
     let around = best.and_then(|best| Some((best, *coarse.iter().find(|rate| **rate > best.rate)?)));
@@ -56,7 +57,7 @@ pub fn search(case: &Case, seeds: u32) -> Result<Option<Best>, Failure> {
 }
 
 /// The best one of these service rates.
-fn best_of(case: &Case, seeds: u32, rates: &[f64]) -> Result<Option<Best>, Failure> {
+fn best_of(case: &Case, seeds: u32, rates: &[f64]) -> Result<Option<Best>> {
     let mut best = None;
     for rate in rates {
         let tables = format!("[manager.controller]\nkind = \"fixed\"\nrate = \"{rate:.4} Mb/s\"\n");
@@ -75,7 +76,7 @@ fn better(best: Option<Best>, rate: f64, case: &Case, found: Figures) -> Option<
 pub type Values = BTreeMap<String, Option<Best>>;
 
 /// Reads what [`csv`] wrote.
-pub fn read(text: &str) -> Result<Values, Failure> {
+pub fn read(text: &str) -> Result<Values> {
     let line = |line: &str| {
         let mut fields = line.split(',');
         let name = fields.next().unwrap_or_default().to_owned();
@@ -83,7 +84,7 @@ pub fn read(text: &str) -> Result<Values, Failure> {
         match numbers[..] {
             [] => Ok((name, None)),
             [rate, goodput, p95, jain] => Ok((name, Some(Best { rate, goodput, p95, jain }))),
-            _ => Err(Failure::from(format!("cmax.csv: {line}"))),
+            _ => bail!("cmax.csv: {line}"),
         }
     };
     text.lines().skip(1).map(line).collect()
@@ -108,11 +109,10 @@ mod tests {
 
     #[test]
     fn the_committed_file_has_each_case_and_is_as_written() {
-        let text = std::fs::read_to_string(PATH).expect("it is committed");
-        let values = read(&text).expect("it is well-formed");
+        let values = read(CSV).expect("it is well-formed");
         let names: Vec<String> = cases::all().iter().map(Case::to_string).collect();
-        assert!(names.iter().all(|name| values.contains_key(name)), "call grid cmax");
-        assert_eq!(csv(&values), text);
+        assert!(names.iter().all(|name| values.contains_key(name)), "left: --search");
+        assert_eq!(csv(&values), CSV);
     }
 
     #[test]

@@ -13,19 +13,19 @@ mod networks;
 mod table;
 
 use std::ops::ControlFlow;
-use std::process::ExitCode;
 use std::sync::LazyLock;
 
 use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use evenair_sim::{Mechanism, SimOptions, Without, run_with};
-use indicatif::ProgressBar;
-use rayon::prelude::*;
 
 use figures::Figures;
 use networks::{NETWORKS, Network};
-use table::{Measured, Variant};
+use table::{OfNetwork, Variant};
+
+use super::jobs::in_parallel;
+use super::page::Measured;
 
 /// Arguments of `evenair measure ablate`.
 #[derive(Args)]
@@ -87,8 +87,8 @@ impl Switch {
     }
 }
 
-/// Measures, and prints the tables.
-pub fn ablate(args: &AblateArgs) -> Result<ExitCode> {
+/// Measures without each mechanism.
+pub fn measure(args: &AblateArgs) -> Result<Measured> {
     let seeds = args.seeds.unwrap_or(if args.short { 3 } else { 10 });
     let wanted = |network: &&Network| (network.in_short || !args.short) && network.name().contains(&args.networks);
     let networks: Vec<&Network> = NETWORKS.iter().filter(wanted).collect();
@@ -97,12 +97,11 @@ pub fn ablate(args: &AblateArgs) -> Result<ExitCode> {
     }
     let all = Switch::value_variants();
     let switches = if args.mechanisms.is_empty() { all } else { &args.mechanisms };
-    print!("{}", table::text(&measure(&networks, switches, seeds)?, seeds));
-    Ok(ExitCode::SUCCESS)
+    Ok(table::text(&runs(&networks, switches, seeds)?, seeds).into())
 }
 
 /// All runs, on all cores.
-fn measure(networks: &[&Network], switches: &[Switch], seeds: u64) -> Result<Vec<Measured>> {
+fn runs(networks: &[&Network], switches: &[Switch], seeds: u64) -> Result<Vec<OfNetwork>> {
     let variants: Vec<Option<Switch>> = [None].into_iter().chain(switches.iter().copied().map(Some)).collect();
     let of_network = |&network| variants.iter().map(move |&off| (network, off));
     let jobs: Vec<(&Network, Option<Switch>, u64)> = networks
@@ -110,14 +109,7 @@ fn measure(networks: &[&Network], switches: &[Switch], seeds: u64) -> Result<Vec
         .flat_map(of_network)
         .flat_map(|(network, off)| (1..=seeds).map(move |seed| (network, off, seed)))
         .collect();
-    let bar = ProgressBar::new(jobs.len() as u64);
-    let one = |(network, off, seed): (&Network, Option<Switch>, u64)| {
-        let run = figures(network, off, seed);
-        bar.inc(1);
-        run
-    };
-    let runs = jobs.into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
-    bar.finish_and_clear();
+    let runs = in_parallel(&jobs, |&(network, off, seed)| figures(network, off, seed))?;
     let mut runs = runs.chunks(seeds as usize).map(<[Figures]>::to_vec);
     let mut next = || runs.next().unwrap_or_default();
     let measured = networks.iter().map(|network| {
@@ -126,7 +118,7 @@ fn measure(networks: &[&Network], switches: &[Switch], seeds: u64) -> Result<Vec
             let (word, meaning) = switch.words();
             Variant { word, meaning, runs: next() }
         };
-        Measured { network: network.name(), full, variants: switches.iter().map(variant).collect() }
+        OfNetwork { network: network.name(), full, variants: switches.iter().map(variant).collect() }
     });
     Ok(measured.collect())
 }
@@ -142,6 +134,8 @@ fn figures(network: &Network, off: Option<Switch>, seed: u64) -> Result<Figures>
 
 #[cfg(test)]
 mod tests {
+    use rayon::prelude::*;
+
     use super::*;
 
     /// Networks that are simulated in little time.

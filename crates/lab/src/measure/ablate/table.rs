@@ -8,7 +8,7 @@ use super::judge::{Change, Verdict};
 
 /// The runs of a network.
 #[derive(Debug)]
-pub struct Measured {
+pub struct OfNetwork {
     pub network: String,
     /// Of the full controller, of each seed.
     pub full: Vec<Figures>,
@@ -25,7 +25,7 @@ pub struct Variant {
     pub runs: Vec<Figures>,
 }
 
-impl Measured {
+impl OfNetwork {
     /// What changes without a mechanism; absent where the network does not have the measure.
     fn changes(&self, variant: usize) -> [Option<Change>; Measure::ALL.len()] {
         let without = self.variants.get(variant).map_or(&[][..], |variant| &variant.runs);
@@ -34,7 +34,7 @@ impl Measured {
 }
 
 /// All of it.
-pub fn text(measured: &[Measured], seeds: u64) -> String {
+pub fn text(measured: &[OfNetwork], seeds: u64) -> String {
     let mut text = format!(
         "The default controller without one mechanism, beside the full one with the same seeds (1 to {seeds}): mean of the differences in \
          pairs,\nand half of its 95 % interval. **Bold**: worse without it by more than counts, and so is all of the interval; _italic_: \
@@ -52,13 +52,13 @@ pub fn text(measured: &[Measured], seeds: u64) -> String {
 }
 
 /// A row for each mechanism: what is worse, better, and perhaps one of both, without it, by the numbers of the networks.
-fn summary(text: &mut String, measured: &[Measured]) {
+fn summary(text: &mut String, measured: &[OfNetwork]) {
     *text += "| without | it is | worse in | better in | perhaps one of both in | networks in which a figure differs |\n\
               |---|---|---|---|---|---|\n";
     let variants = measured.first().map_or(&[][..], |first| &first.variants);
     for (at, Variant { word, meaning, .. }) in variants.iter().enumerate() {
         let with = |wanted: Verdict, show: fn(&[Change]) -> String| {
-            let of_network = |(number, of): (usize, &Measured)| {
+            let of_network = |(number, of): (usize, &OfNetwork)| {
                 let changes = of.changes(at).into_iter().flatten().filter(|change| change.verdict() == wanted);
                 let changes: Vec<Change> = changes.collect();
                 (!changes.is_empty()).then(|| format!("{}{}", number + 1, show(&changes)))
@@ -84,9 +84,9 @@ fn heading(text: &mut String, first: &str, of: impl Fn(Measure) -> String) {
     let _ = writeln!(text, "| {first} | {} |\n|---|{}", heads.join(" | "), "---|".repeat(heads.len()));
 }
 
-fn full(text: &mut String, measured: &[Measured]) {
+fn full(text: &mut String, measured: &[OfNetwork]) {
     heading(text, "network", |measure| measure.heading().to_owned());
-    for (number, Measured { network, full, .. }) in measured.iter().enumerate() {
+    for (number, OfNetwork { network, full, .. }) in measured.iter().enumerate() {
         let value = |measure: Measure| {
             let values: Vec<f64> = full.iter().filter_map(|run| run.get(measure)).collect();
             let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
@@ -96,7 +96,7 @@ fn full(text: &mut String, measured: &[Measured]) {
     }
 }
 
-fn network(text: &mut String, measured: &Measured) {
+fn network(text: &mut String, measured: &OfNetwork) {
     heading(text, "without", |measure| measure.heading().to_owned());
     for (at, Variant { word, .. }) in measured.variants.iter().enumerate() {
         let cell = |change: Option<Change>| {
@@ -124,7 +124,7 @@ mod tests {
         let variant = |word: &str, runs| Variant { word: word.to_owned(), meaning: "m".to_owned(), runs };
         let variants =
             vec![variant("runs", off(50.0, 0.99)), variant("lag", full.clone()), variant("age", off(100.0, 0.5))];
-        let all = text(&[Measured { network: "office: busy".to_owned(), full, variants }], 3);
+        let all = text(&[OfNetwork { network: "office: busy".to_owned(), full, variants }], 3);
         for line in [
             "| runs | m | 1: goodput -50.0 ± 0.0 % | nothing | nothing | 1 of 1 |",
             "| lag | m | nothing | nothing | nothing | 0 of 1 |",

@@ -1,0 +1,58 @@
+//! `evenair measure`: what simulated networks say of the box. The tables of a release are in docs/measured.
+
+mod ablate;
+mod grid;
+mod health;
+mod jobs;
+mod page;
+mod venues;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use evenair_study::Made;
+
+use crate::output::VERSION;
+
+/// Arguments of `evenair measure`.
+#[derive(Args)]
+pub struct MeasureArgs {
+    #[command(subcommand)]
+    what: What,
+    /// Also write the tables into this file, in Markdown, with date, version, machine and command
+    #[arg(long, global = true, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Measurements. Each makes its runs on all cores, and prints Markdown.
+#[derive(Subcommand)]
+enum What {
+    /// Switch each mechanism of the default controller off in turn, and compare with the full one
+    Ablate(ablate::AblateArgs),
+    /// Compare the default controller on 30 networks of 802.11b and g with no box and with the best constant service rates
+    Grid(grid::GridArgs),
+    /// Plant faults in sites: which are the first reason of health, and what is raised where nothing is wrong
+    Health(health::HealthArgs),
+    /// Compare five policies at venues of 802.11n, ac and ax, on five kinds of access point
+    Venues(venues::VenuesArgs),
+}
+
+/// Measures, prints the tables, and writes the page that is asked for; the exit status says whether all bounds are met.
+pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
+    // The day on which it begins: some take hours.
+    let made = Made::now(VERSION);
+    let measured = match &args.what {
+        What::Ablate(args) => ablate::measure(args)?,
+        What::Grid(args) => grid::measure(args)?,
+        What::Health(args) => health::measure(args)?,
+        What::Venues(args) => venues::measure(args)?,
+    };
+    print!("{}", measured.text);
+    if let Some(file) = &args.out {
+        measured.write(file, made)?;
+        eprintln!("written: {}", file.display());
+    }
+    Ok(if measured.is_met { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
