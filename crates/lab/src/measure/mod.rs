@@ -1,6 +1,7 @@
 //! `evenair measure`: what simulated networks say of the box. The tables of a release are in docs/measured.
 
 mod ablate;
+mod aggregation;
 mod grid;
 mod health;
 mod jobs;
@@ -31,6 +32,8 @@ pub struct MeasureArgs {
 enum What {
     /// Switch each mechanism of the default controller off in turn, and compare with the full one
     Ablate(ablate::AblateArgs),
+    /// Measure throughput, queues and fairness with the default controller before access points that aggregate
+    Aggregation(aggregation::AggregationArgs),
     /// Compare the default controller on 30 networks of 802.11b and g with no box and with the best constant service rates
     Grid(grid::GridArgs),
     /// Plant faults in sites: which are the first reason of health, and what is raised where nothing is wrong
@@ -45,6 +48,7 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let made = Made::now(VERSION);
     let measured = match &args.what {
         What::Ablate(args) => ablate::measure(args)?,
+        What::Aggregation(args) => aggregation::measure(args)?,
         What::Grid(args) => grid::measure(args)?,
         What::Health(args) => health::measure(args)?,
         What::Venues(args) => venues::measure(args)?,

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::{Context, Result};
 use evenair_results::{FlowResult, PhaseResult, RunResult};
-use rayon::prelude::*;
 
-use crate::site::{DEEP, Phy, SINGLE, Site, Station, Traffic};
-use crate::{Failure, Options};
+use super::super::jobs::in_parallel;
+use super::options::Options;
+use super::site::{DEEP, Phy, SINGLE, Site, Station, Traffic};
 
 /// Length of a run of one station alone, s.
 const ALONE_S: u32 = 10;
@@ -63,6 +64,7 @@ fn airtime(phase: &PhaseResult) -> Vec<[f64; 2]> {
     pair.collect()
 }
 
+/// The mean; not a number without values.
 pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     sum / count
@@ -102,7 +104,7 @@ impl Row {
 }
 
 /// Measures the sites that `--only` selects, without and with the box.
-pub fn rows(mut sites: Vec<Site>, options: &Options) -> Result<Vec<Row>, Failure> {
+pub fn rows(mut sites: Vec<Site>, options: &Options) -> Result<Vec<Row>> {
     sites.retain(|site| site.name.contains(&options.only));
     let [without, with] = [false, true].map(|has_box| measure(&sites, has_box, options));
     let measured = without?.into_iter().zip(with?).zip(equal_airtime(&sites, options)?);
@@ -111,21 +113,20 @@ pub fn rows(mut sites: Vec<Site>, options: &Options) -> Result<Vec<Row>, Failure
 }
 
 /// All sites with each seed, with or without a box.
-pub fn measure(sites: &[Site], has_box: bool, options: &Options) -> Result<Vec<Series>, Failure> {
+pub fn measure(sites: &[Site], has_box: bool, options: &Options) -> Result<Vec<Series>> {
     let seeds = options.seeds();
     let jobs: Vec<(&Site, u32)> = sites.iter().flat_map(|site| (1..=seeds).map(move |seed| (site, seed))).collect();
-    let simulate = |(site, seed): (&Site, u32)| -> Result<Vec<Window>, Failure> {
+    let runs = in_parallel(&jobs, |&(site, seed)| {
         let scenario = site.scenario(has_box, seed, options)?;
-        let run = evenair_sim::run(&scenario, |_| ()).map_err(|error| format!("{}: {error}", site.name))?;
+        let run = evenair_sim::run(&scenario, |_| ()).with_context(|| site.name.clone())?;
         Ok(run.phases.iter().map(|phase| Window::of(phase, &run)).collect())
-    };
-    let runs = jobs.into_par_iter().map(simulate).collect::<Result<Vec<_>, _>>()?;
-    Ok(runs.chunks(seeds as usize).map(|runs| Series(runs.to_vec())).collect())
+    })?;
+    Ok(runs.chunks(seeds as usize).map(|runs: &[Vec<Window>]| Series(runs.to_vec())).collect())
 }
 
 /// For each site, the throughput if all bulk stations had the same airtime, Mb/s: the mean of the stations' measured
 /// throughputs when alone, before a deep FIFO without a box. Collisions of several stations are not included.
-fn equal_airtime(sites: &[Site], options: &Options) -> Result<Vec<f64>, Failure> {
+fn equal_airtime(sites: &[Site], options: &Options) -> Result<Vec<f64>> {
     type Key = (&'static Phy, u32, Traffic, bool);
     let keys_of = |site: &Site| -> Vec<Key> {
         let bulk = site.stations.iter().filter(|station| Traffic::BULK.contains(&station.traffic));

@@ -1,10 +1,12 @@
 //! The default controller compared with the best constant in flight: goodput of the constants that meet the bar of the time in the
 //! access point, with and without runs of packets to one station.
 
-use crate::commands::sites;
-use crate::runs::{Series, measure};
-use crate::site::{Site, Traffic};
-use crate::{Failure, Options};
+use anyhow::Result;
+
+use super::commands::sites;
+use super::options::Options;
+use super::runs::{Series, measure};
+use super::site::{Site, Traffic};
 
 /// Constants to try, in ms of medium time in flight.
 const IN_RUNS_MS: [u32; 5] = [1, 2, 4, 8, 16];
@@ -38,7 +40,7 @@ fn try_constants(
     constants_ms: &[u32],
     run_frames: Option<u32>,
     options: &Options,
-) -> Result<Vec<Tried>, Failure> {
+) -> Result<Vec<Tried>> {
     let with_constant = |&in_flight_ms: &u32| {
         let mut options = options.clone();
         options.sets.push(("manager.in_flight".to_owned(), format!("\"{in_flight_ms} ms\"")));
@@ -55,8 +57,8 @@ fn best(tried: &[Tried], number: usize, p95_bar_ms: f64) -> Option<Best> {
     bests.max_by(|one, other| one.mbps.total_cmp(&other.mbps))
 }
 
-/// Prints the table, and the number of cells in which the default controller misses the bar.
-pub fn constants(options: &Options) -> Result<(), Failure> {
+/// The table, and the number of cells in which the default controller misses the bar.
+pub fn constants(options: &Options) -> Result<String> {
     let counts = options.pick(&[1, 10, 30], &[2, 10]);
     let mut sites = sites(options, &counts, &options.pick(&Traffic::BULK, &[Traffic::Down, Traffic::Both]));
     sites.retain(|site| site.name.contains(&options.only));
@@ -67,11 +69,10 @@ pub fn constants(options: &Options) -> Result<(), Failure> {
         Some(Best { in_flight_ms, mbps }) => format!("{mbps:.1} | {in_flight_ms}"),
         None => "none | -".to_owned(),
     };
-    println!("Constants in flight whose p95 in the access point meets the bar: the one that carries most.\n");
-    println!(
-        "| cell | default, Mb/s | AP p95, ms | best in runs, Mb/s | in flight, ms | default / best | best without runs, Mb/s | in \
-         flight, ms |\n|---|---|---|---|---|---|---|---|"
-    );
+    let mut text = "Constants in flight whose p95 in the access point meets the bar: the one that carries most.\n\n\
+         | cell | default, Mb/s | AP p95, ms | best in runs, Mb/s | in flight, ms | default / best | best without runs, Mb/s | in \
+         flight, ms |\n|---|---|---|---|---|---|---|---|\n"
+        .to_owned();
     let mut missed = 0;
     for (number, site) in sites.iter().enumerate() {
         let best_in_runs = best(&in_runs, number, site.p95_bar_ms());
@@ -81,14 +82,13 @@ pub fn constants(options: &Options) -> Result<(), Failure> {
         let is_missed = part.is_some_and(|part| part < LEAST_PART);
         missed += usize::from(is_missed);
         let part = part.map_or("-".to_owned(), |part| format!("{part:.3}{}", if is_missed { " MISSED" } else { "" }));
-        println!(
-            "| {} | {carried:.1} | {:.1} | {} | {part} | {} |",
+        text += &format!(
+            "| {} | {carried:.1} | {:.1} | {} | {part} | {} |\n",
             site.name,
             p95_ms(&default[number]),
             shown(&best_in_runs),
             shown(&best_without)
         );
     }
-    println!("\nmissed {missed} of {}: default / best in runs: >= {LEAST_PART}", sites.len());
-    Ok(())
+    Ok(format!("{text}\nmissed {missed} of {}: default / best in runs: >= {LEAST_PART}\n", sites.len()))
 }

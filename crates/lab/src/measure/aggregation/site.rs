@@ -3,9 +3,10 @@
 
 use std::fmt;
 
+use anyhow::{Context, Result};
 use evenair_scenario::{Policy, Scenario};
 
-use crate::{Failure, Options};
+use super::options::Options;
 
 /// Round-trip time of the wired path without queues, ms.
 pub const PATH_MS: f64 = 10.0;
@@ -34,18 +35,8 @@ pub static MAC80211: Kind = Kind {
 pub static NEIGHBOURS: Kind = Kind { name: "neighbours", sets: &[(ORDER, "\"neighbours\"")] };
 pub static SINGLE: Kind = Kind { name: "single frames", sets: &[("radio.aggregation.bytes", "\"0 bytes\"")] };
 
-/// All kinds of access point that the scenario format has.
-pub fn kinds() -> Vec<&'static Kind> {
-    let is_known = |kind: &&'static Kind| {
-        let site = Site::uniform(kind, MODES[0], 1, Traffic::Down);
-        let is_known = site.scenario(false, 1, &Options::default()).is_ok();
-        if !is_known {
-            eprintln!("controller: skipped \"{}\", which the scenario format does not have", kind.name);
-        }
-        is_known
-    };
-    [&DEEP, &STATIONS, &MAC80211, &NEIGHBOURS, &SINGLE].into_iter().filter(is_known).collect()
-}
+/// All kinds of access point.
+pub static KINDS: [&Kind; 5] = [&DEEP, &STATIONS, &MAC80211, &NEIGHBOURS, &SINGLE];
 
 /// The PHY of a BSS; `top_mcs` is its highest MCS of one stream.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,12 +154,12 @@ impl Site {
     }
 
     /// Its scenario, with the default box or without one.
-    pub fn scenario(&self, has_box: bool, seed: u32, options: &Options) -> Result<Scenario, Failure> {
+    pub fn scenario(&self, has_box: bool, seed: u32, options: &Options) -> Result<Scenario> {
         let policy = Policy::named(if has_box { "evenair" } else { "fifo" })?;
         let text = policy.apply(&self.text(seed, options))?;
         let own = options.sets.iter().filter(|_| has_box).map(|(key, value)| (key.as_str(), value.as_str()));
         let sets: Vec<_> = self.kind.sets.iter().copied().chain(own).collect();
-        Scenario::parse_with(&text, "controller.toml", &sets).map_err(|error| format!("{}: {error}", self.name).into())
+        Scenario::parse_with(&text, "controller.toml", &sets).with_context(|| self.name.clone())
     }
 
     fn text(&self, seed: u32, options: &Options) -> String {

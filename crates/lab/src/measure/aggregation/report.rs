@@ -1,7 +1,7 @@
 //! Tables in Markdown: rows of cells, columns of figures with their bars, and the number of cells that miss each bar.
 
-use crate::runs::{Row, Window, mean};
-use crate::site::Site;
+use super::runs::{Row, Window, mean};
+use super::site::Site;
 
 /// A bar of a value: its text, and whether a value meets it.
 type Bar = (&'static str, fn(&Site, f64) -> bool);
@@ -55,24 +55,25 @@ pub fn ratio(row: &Row) -> f64 {
     mean(row.ratios())
 }
 
-/// Prints the table, and a line for each bar.
-pub fn print(rows: &[Row], columns: &[Column]) {
+/// The table, and a line for each bar.
+pub fn table(rows: &[Row], columns: &[Column]) -> String {
     let heads: Vec<&str> = columns.iter().map(|column| column.head).collect();
-    println!("| cell | {} |\n|---|{}", heads.join(" | "), "---|".repeat(heads.len()));
+    let mut text = format!("| cell | {} |\n|---|{}\n", heads.join(" | "), "---|".repeat(heads.len()));
     for row in rows {
         let value = |Column { decimals, of, bars, .. }: &Column| {
             let value = of(row);
             let is_met = bars.iter().all(|(_, is_met)| is_met(&row.site, value));
             format!(" {value:.decimals$}{} |", if is_met { "" } else { " MISSED" })
         };
-        println!("| {} |{}", row.site.name, columns.iter().map(value).collect::<String>());
+        text += &format!("| {} |{}\n", row.site.name, columns.iter().map(value).collect::<String>());
     }
-    println!();
+    text.push('\n');
     for Column { head, of, bars, .. } in columns {
         for (words, is_met) in *bars {
             let missed = rows.iter().filter(|row| !is_met(&row.site, of(row))).count();
-            println!("missed {missed} of {}: {head}: {words}", rows.len());
+            text += &format!("missed {missed} of {}: {head}: {words}\n", rows.len());
         }
     }
-    println!();
+    text.push('\n');
+    text
 }

@@ -1,13 +1,13 @@
 //! Random populations: PHY, kind of access point, number, modes and directions of stations, a lag, pages and calls.
 
-use crate::report::{
-    Column, EQUAL, EXPLANATION, JAIN, JAIN_WITHOUT, P95, P95_WITHOUT, WITH, WITHOUT, column, print, ratio,
+use anyhow::Result;
+
+use super::options::Options;
+use super::report::{
+    Column, EQUAL, EXPLANATION, JAIN, JAIN_WITHOUT, P95, P95_WITHOUT, WITH, WITHOUT, column, ratio, table,
 };
-use crate::runs::{Row, Window, rows};
-use crate::site::{
-    DEEP, HE_20, HT_40, Kind, MAC80211, NEIGHBOURS, SINGLE, STATIONS, Site, Station, Traffic, VHT_80, kinds,
-};
-use crate::{Failure, Options};
+use super::runs::{Row, Window, rows};
+use super::site::{HE_20, HT_40, KINDS, Site, Station, Traffic, VHT_80};
 
 /// Number of populations; they are numbered from 1.
 const POPULATIONS: u64 = 40;
@@ -39,12 +39,11 @@ impl SplitMix64 {
     }
 }
 
-/// The population of this number; a deep FIFO replaces a kind of access point that is not among `kinds`.
-fn population(number: u64, kinds: &[&'static Kind]) -> Site {
+/// The population of this number.
+fn population(number: u64) -> Site {
     let mut random = SplitMix64(number);
     let phy = random.pick(&[&HE_20, &VHT_80, &HT_40]);
-    let kind = random.pick(&[&DEEP, &STATIONS, &MAC80211, &NEIGHBOURS, &SINGLE]);
-    let kind = if kinds.iter().any(|known| known.name == kind.name) { kind } else { &DEEP };
+    let kind = random.pick(&KINDS);
     let [one, other] = [(); 2].map(|()| random.below(phy.top_mcs + 1));
     let (low, high) = (one.min(other), one.max(other));
     let ways = random.pick(&[&Traffic::BULK[..1], &Traffic::BULK[1..2], &Traffic::BULK[..2], &Traffic::BULK]);
@@ -75,7 +74,7 @@ fn part(row: &Row) -> f64 {
 }
 
 /// Results of the controller in random populations, the lowest throughput first.
-pub fn populations(options: &Options) -> Result<(), Failure> {
+pub fn populations(options: &Options) -> Result<String> {
     const COLUMNS: [Column; 8] = [
         WITHOUT,
         EQUAL,
@@ -87,18 +86,17 @@ pub fn populations(options: &Options) -> Result<(), Failure> {
         P95_WITHOUT,
         P95.bars(&[("<= 15 ms", |_, ms| ms <= 15.0), ("<= 30 ms", |_, ms| ms <= 30.0)]),
     ];
-    let kinds = kinds();
-    let mut rows = rows((1..=POPULATIONS).map(|number| population(number, &kinds)).collect(), options)?;
+    let mut rows = rows((1..=POPULATIONS).map(population).collect(), options)?;
     rows.sort_by(|a, b| part(a).total_cmp(&part(b)));
-    println!(
-        "{EXPLANATION}The reference is the throughput without the box where Jain's index is {FAIR} at least, else \"equal\".\n"
-    );
-    print(&rows, &COLUMNS);
     let mut p95s: Vec<f64> = rows.iter().map(|row| row.with.mean(|at| at.p95_ms)).collect();
     p95s.sort_by(|a, b| b.total_cmp(a));
     let median = rows.get(rows.len() / 2).map_or(f64::NAN, part);
-    println!("of reference: median {median:.3}; longest AP p95, ms: {:.0?}", &p95s[..p95s.len().min(10)]);
-    Ok(())
+    Ok(format!(
+        "{EXPLANATION}The reference is the throughput without the box where Jain's index is {FAIR} at least, else \"equal\".\n\n\
+         {}of reference: median {median:.3}; longest AP p95, ms: {:.0?}\n",
+        table(&rows, &COLUMNS),
+        &p95s[..p95s.len().min(10)]
+    ))
 }
 
 #[cfg(test)]
@@ -113,7 +111,7 @@ mod tests {
 
     #[test]
     fn each_population_is_a_scenario() {
-        for site in (1..=POPULATIONS).map(|number| population(number, &kinds())) {
+        for site in (1..=POPULATIONS).map(population) {
             let scenario = site.scenario(true, 1, &Options::default());
             assert!(scenario.is_ok(), "{:?}", scenario.err());
         }

@@ -1,16 +1,18 @@
-//! The commands except the random populations: their cells, figures and bars.
+//! The experiments without a file of their own: their cells, figures and bars.
 
-use crate::report::{
-    COMPARISON, Column, EQUAL, EXPLANATION, JAIN, JAIN_WITHOUT, P95, P95_WITHOUT, RATIO, column, print, ratio,
+use anyhow::Result;
+
+use super::options::Options;
+use super::report::{
+    COMPARISON, Column, EQUAL, EXPLANATION, JAIN, JAIN_WITHOUT, P95, P95_WITHOUT, RATIO, column, ratio, table,
 };
-use crate::runs::{Row, Series, Window, mean, rows};
-use crate::site::{DEEP, HE_20, HT_20, MODES, PATH_MS, Site, Station, Traffic, kinds};
-use crate::{Failure, Options};
+use super::runs::{Row, Series, Window, mean, rows};
+use super::site::{DEEP, HE_20, HT_20, KINDS, MODES, PATH_MS, Site, Station, Traffic};
 
 /// All stations at one mode.
 pub fn sites(options: &Options, counts: &[usize], ways: &[Traffic]) -> Vec<Site> {
     let mut sites = Vec::new();
-    for kind in kinds() {
+    for kind in KINDS {
         for mode in options.pick(&MODES, &[MODES[0], MODES[2]]) {
             for count in counts {
                 sites.extend(ways.iter().map(|traffic| Site::uniform(kind, mode, *count, *traffic)));
@@ -25,18 +27,18 @@ fn uniform_sites(options: &Options) -> Vec<Site> {
     sites(options, &counts, &options.pick(&Traffic::BULK, &[Traffic::Down, Traffic::Up]))
 }
 
-pub fn uniform(options: &Options) -> Result<(), Failure> {
+pub fn uniform(options: &Options) -> Result<String> {
     let rows = rows(uniform_sites(options), options)?;
-    print(&rows, &COMPARISON);
     let all = mean(rows.iter().map(ratio));
-    println!("missed {} of 1: mean of with / without over the cells: {all:.3} >= 0.98", u32::from(all < 0.98));
-    Ok(())
+    let missed = u32::from(all < 0.98);
+    let text = table(&rows, &COMPARISON);
+    Ok(format!("{text}missed {missed} of 1: mean of with / without over the cells: {all:.3} >= 0.98\n"))
 }
 
 /// Half of the stations at MCS 11 of HE, half at MCS 0: first with unreported, then with reported rates.
-pub fn mixed(options: &Options) -> Result<(), Failure> {
+pub fn mixed(options: &Options) -> Result<String> {
     let mut sites = Vec::new();
-    for kind in kinds() {
+    for kind in KINDS {
         for count in options.pick(&[2, 5, 10, 30], &[2, 10, 30]) {
             for traffic in Traffic::BULK {
                 let stations = (0..count).map(|at| Station { mcs: if at % 2 == 0 { 11 } else { 0 }, traffic });
@@ -54,16 +56,17 @@ pub fn mixed(options: &Options) -> Result<(), Failure> {
         P95_WITHOUT,
         P95,
     ];
-    println!("{EXPLANATION}");
+    let mut text = format!("{EXPLANATION}\n");
     for reported in [false, true] {
-        println!("11ax 20 MHz, MCS 11 beside MCS 0, rates {}reported\n", if reported { "" } else { "un" });
-        print(&rows(sites.clone(), &Options { reported, ..options.clone() })?, &columns);
+        let rows = rows(sites.clone(), &Options { reported, ..options.clone() })?;
+        let un = if reported { "" } else { "un" };
+        text += &format!("11ax 20 MHz, MCS 11 beside MCS 0, rates {un}reported\n\n{}", table(&rows, &columns));
     }
-    Ok(())
+    Ok(text)
 }
 
 /// Pings of one station beside ten downloads.
-pub fn quiet(options: &Options) -> Result<(), Failure> {
+pub fn quiet(options: &Options) -> Result<String> {
     let mut sites = sites(options, &[10], &[Traffic::Down]);
     sites.iter_mut().for_each(|site| site.stations.push(Station { traffic: Traffic::Ping, ..site.stations[0] }));
     let columns = [
@@ -77,9 +80,8 @@ pub fn quiet(options: &Options) -> Result<(), Failure> {
             })]),
         RATIO,
     ];
-    println!("Pings of one more station, 20 a second; round-trip times beyond the path's {PATH_MS} ms.\n");
-    print(&rows(sites, options)?, &columns);
-    Ok(())
+    let text = table(&rows(sites, options)?, &columns);
+    Ok(format!("Pings of one more station, 20 a second; round-trip times beyond the path's {PATH_MS} ms.\n\n{text}"))
 }
 
 /// Paths between box and access point: name, and keys of the downlink and uplink directions. A lag is a round trip, half of it each way.
@@ -93,7 +95,7 @@ const PATHS: [[&str; 3]; 6] = [
 ];
 
 /// Downloads over a path that delays.
-pub fn lag(options: &Options) -> Result<(), Failure> {
+pub fn lag(options: &Options) -> Result<String> {
     let mut sites = Vec::new();
     for count in [1, 4, 10] {
         for [name, down, up] in PATHS {
@@ -102,11 +104,10 @@ pub fn lag(options: &Options) -> Result<(), Failure> {
             sites.push(Site { name: format!("{}, {name}", site.name), more, ..site });
         }
     }
-    println!(
-        "The lag is of a round trip between box and access point; jitter and batches are on the way up. It is not in AP p95.\n"
-    );
-    print(&rows(sites, options)?, &COMPARISON);
-    Ok(())
+    let text = table(&rows(sites, options)?, &COMPARISON);
+    Ok(format!(
+        "The lag is of a round trip between box and access point; jitter and batches are on the way up. It is not in AP p95.\n\n{text}"
+    ))
 }
 
 /// Insertion of the box in `insertion`, s.
@@ -123,7 +124,7 @@ fn second(row: &Row, number: usize) -> f64 {
 }
 
 /// Ten downloads, behind a box that is inserted at 10 s, and behind one from the start.
-pub fn insertion(options: &Options) -> Result<(), Failure> {
+pub fn insertion(options: &Options) -> Result<String> {
     let options = Options { insert_s: None, ..options.clone() };
     let sites = sites(&options, &[10], &[Traffic::Down]).into_iter();
     let mut windows = vec![(3, 5), (INSERT_S - 5, INSERT_S)];
@@ -141,11 +142,12 @@ pub fn insertion(options: &Options) -> Result<(), Failure> {
         column("3rd", 3, |row| second(row, 2)),
         column("10th", 3, |row| second(row, 9)),
     ];
-    println!("The box is inserted at {INSERT_S} s: throughput after that, over the mean of the 5 s before\n");
-    print(&rows(under_load, &options)?, &columns);
-    println!("The box is there from the start: seconds 3 to 5\n");
-    print(&rows(from_start, &options)?, &[RATIO.bars(&[(">= 0.95", |_, ratio| ratio >= 0.95)])]);
-    Ok(())
+    let under_load = table(&rows(under_load, &options)?, &columns);
+    let from_start = table(&rows(from_start, &options)?, &[RATIO.bars(&[(">= 0.95", |_, ratio| ratio >= 0.95)])]);
+    Ok(format!(
+        "The box is inserted at {INSERT_S} s: throughput after that, over the mean of the 5 s before\n\n{under_load}\
+         The box is there from the start: seconds 3 to 5\n\n{from_start}"
+    ))
 }
 
 /// Measured airtime of the station of this index, % of the time.
@@ -160,9 +162,9 @@ fn charge<const STATION: usize>(row: &Row) -> f64 {
 
 /// Three busy stations, of 802.11ax at MCS 11, 5 and 0, and of 802.11ac and n at one mode: charged and measured airtime from 20 s to
 /// 30 s.
-pub fn charged(options: &Options) -> Result<(), Failure> {
+pub fn charged(options: &Options) -> Result<String> {
     let mut sites = Vec::new();
-    for kind in kinds() {
+    for kind in KINDS {
         for traffic in Traffic::BULK {
             let stations = [11, 5, 0].map(|mcs| Station { mcs, traffic }).to_vec();
             let name = format!("{}, {HE_20} MCS 11, 5, 0, {traffic:?}", kind.name);
@@ -184,12 +186,11 @@ pub fn charged(options: &Options) -> Result<(), Failure> {
         })
         .bars(&[("<= 101 %", |_, all| all <= 101.0)]),
     ];
-    print(&rows(sites, options)?, &columns);
-    Ok(())
+    Ok(table(&rows(sites, options)?, &columns))
 }
 
 /// Three downloads with pings at MCS 15 of 802.11n beside multicast video.
-pub fn multicast(options: &Options) -> Result<(), Failure> {
+pub fn multicast(options: &Options) -> Result<String> {
     let site = |mbps: u32| {
         let traffic = [Traffic::Down, Traffic::Down, Traffic::Down, Traffic::None];
         let more = format!(
@@ -205,8 +206,7 @@ pub fn multicast(options: &Options) -> Result<(), Failure> {
         100.0 * (row.with.mean(|at| at.multicast_loss) - row.without.mean(|at| at.multicast_loss))
     });
     let columns = [&COMPARISON[..], &[lost, more.bars(&[("<= 1", |_, more| more <= 1.0)])]].concat();
-    print(&rows([1, 2, 3].map(site).to_vec(), options)?, &columns);
-    Ok(())
+    Ok(table(&rows([1, 2, 3].map(site).to_vec(), options)?, &columns))
 }
 
 /// Begin of the windows of `second-state`, and their length, s.
@@ -222,7 +222,7 @@ fn far(Series(runs): &Series, of: fn(&Window) -> f64, [low, high]: [f64; 2]) -> 
 }
 
 /// Windows of 3 s whose figures are far from the median of all windows and seeds of a cell, with the box.
-pub fn second_state(options: &Options) -> Result<(), Failure> {
+pub fn second_state(options: &Options) -> Result<String> {
     let ends = (WINDOWS_S + WINDOW_S..=options.duration_s()).step_by(WINDOW_S as usize);
     let windows: Vec<(u32, u32)> = ends.map(|to| (to - WINDOW_S, to)).collect();
     let sites = uniform_sites(options).into_iter().map(|site| Site { windows: windows.clone(), ..site });
@@ -231,6 +231,5 @@ pub fn second_state(options: &Options) -> Result<(), Failure> {
         column("AP p95 off by a factor of 2: % of the windows", 0, |row| far(&row.with, |at| at.p95_ms, [0.5, 2.0])),
     ];
     let none = |column: Column| column.bars(&[("none", |_, part| part == 0.0)]);
-    print(&rows(sites.collect(), options)?, &columns.map(none));
-    Ok(())
+    Ok(table(&rows(sites.collect(), options)?, &columns.map(none)))
 }

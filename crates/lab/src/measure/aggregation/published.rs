@@ -3,12 +3,14 @@
 
 use std::path::Path;
 
+use anyhow::Result;
 use evenair_results::{RunResult, Series};
 use evenair_scenario::Scenario;
 use evenair_workload::Direction;
-use rayon::prelude::*;
 
-use crate::{Failure, Options};
+use super::super::jobs::in_parallel;
+use super::options::Options;
+use crate::commands::library::scenario_file;
 
 /// Second in which the box is inserted.
 const AT: usize = 300;
@@ -67,8 +69,7 @@ struct Transient {
     total_mbps: f64,
 }
 
-fn simulate(experiment: &Experiment, seed: u32, options: &Options) -> Result<RunResult, Failure> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/adwiser").join(experiment.file);
+fn simulate(experiment: &Experiment, seed: u32, options: &Options) -> Result<RunResult> {
     let end = format!("{} s", AT + options.duration_s.unwrap_or(200) as usize);
     let (seed, at, from) = (seed.to_string(), format!("{AT} s"), format!("{} s", AT + 30));
     let mut sets = vec![
@@ -90,8 +91,8 @@ fn simulate(experiment: &Experiment, seed: u32, options: &Options) -> Result<Run
         ]);
     }
     sets.extend(options.sets.iter().map(|(key, value)| (&**key, &**value)));
-    let scenario = Scenario::load_with(path.with_extension("toml"), &sets).map_err(|error| format!("{error:?}"))?;
-    evenair_sim::run(&scenario, |_| ()).map_err(|error| error.to_string().into())
+    let scenario = Scenario::load_with(scenario_file(Path::new(experiment.file))?, &sets)?;
+    Ok(evenair_sim::run(&scenario, |_| ())?)
 }
 
 /// The first second after the insertion from which on every mean over `window` seconds passes.
@@ -146,27 +147,26 @@ fn transient(series: &Series, weight: fn(f64) -> f64) -> Transient {
     }
 }
 
-pub fn published(options: &Options) -> Result<(), Failure> {
-    println!(
+/// The transient of each experiment, by seed.
+pub fn published(options: &Options) -> Result<String> {
+    let mut lines = format!(
         "Seconds after an insertion at {AT} s. Drained: fewer than {DRAINED} packets in the access point, with the time allowed, {SLACK} \
          times that of its departures before. Uploads and downloads: each from then on within 15 % of its share, in means over \
-         {UPLOADS_S} s; directions: equal within 10 %, over {DIRECTIONS_S} s.\n"
-    );
-    println!(
-        "| experiment, seed | packets in the AP | drained, s (allowed) | uploads | downloads | directions | total, Mb/s |\n|---|---|---|---|---|---|---|"
+         {UPLOADS_S} s; directions: equal within 10 %, over {DIRECTIONS_S} s.\n\n\
+         | experiment, seed | packets in the AP | drained, s (allowed) | uploads | downloads | directions | total, Mb/s |\n\
+         |---|---|---|---|---|---|---|\n"
     );
     let cells = EXPERIMENTS.iter().filter(|experiment| experiment.file.contains(&options.only));
     let cells: Vec<_> =
         cells.flat_map(|experiment| (1..=options.seeds()).map(move |seed| (experiment, seed))).collect();
-    let rows = cells.par_iter().map(|&(experiment, seed)| {
+    let rows = in_parallel(&cells, |&(experiment, seed)| {
         let result = simulate(experiment, seed, options)?;
         Ok((experiment, seed, transient(&result.series, experiment.weight)))
-    });
-    let rows: Vec<(&Experiment, u32, Transient)> = rows.collect::<Result<_, Failure>>()?;
+    })?;
     let text = |since: Since| since.map_or("never".to_owned(), |s| s.to_string());
     for (experiment, seed, row) in &rows {
-        println!(
-            "| {}, {seed} | {:.0} | {} ({:.0}) | {} | {} | {} | {:.2} |",
+        lines += &format!(
+            "| {}, {seed} | {:.0} | {} ({:.0}) | {} | {} | {} | {:.2} |\n",
             experiment.file,
             row.waiting,
             text(row.drained_s),
@@ -178,10 +178,6 @@ pub fn published(options: &Options) -> Result<(), Failure> {
         );
     }
     let late = |row: &&Transient| row.drained_s.is_none_or(|took| took as f64 > row.allowed_s.max(1.0));
-    println!(
-        "\nmissed {} of {}: drained within the time allowed",
-        rows.iter().map(|(.., row)| row).filter(late).count(),
-        rows.len()
-    );
-    Ok(())
+    let missed = rows.iter().map(|(.., row)| row).filter(late).count();
+    Ok(format!("{lines}\nmissed {missed} of {}: drained within the time allowed\n", rows.len()))
 }
