@@ -4,7 +4,7 @@ CARGO := scripts/cargo
 EVENAIR := target/release/evenair
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference dashboard test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent backlog sites wheel fail-open attacks offload wifi service deb release doc clean
+.PHONY: help setup setup-test page build demo accept accept-short reproduce reproduction validate-ns3 reference dashboard test test-long check flaky lint deny fmt bench bench-page bench-watched field-day soak flent wheel fail-open attacks offload wifi service deb release doc clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,12 +122,6 @@ soak: setup-test ## The same for hours, with memory and open descriptors flat af
 
 flent: build ## flent's rrul through the loaded WLAN, without the box and with it, with plots (fetches flent and netperf at first)
 	scripts/as-root scripts/flent
-
-backlog: setup ## Backlogged nodes from captures beside those that the runs counted, sixteen mixes of traffic; the table goes to docs/measured
-	@scripts/measured backlog $(CARGO) run --quiet --profile quick --locked -p evenair-study --example backlog
-
-sites: build ## The default controller beside six other policies at six sites, in the simulator, with the same seeds; the table goes to docs/measured
-	@scripts/measured sites scripts/sites
 
 fail-open: setup-test ## How long the gap is when the box is killed or hangs, beside its bounds
 	@scripts/measured fail-open --lines '^(ok    |MISSED|        the bridge)' scripts/as-root $(CARGO) test -p evenair-serve --test inline --test inline_xdp figures_of_failing_open -- --ignored --nocapture

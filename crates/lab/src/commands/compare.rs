@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use evenair_report::{Page, Picture, draw_curves};
 use evenair_results::{Table, Values};
@@ -116,11 +116,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     plan.series = args.series.kinds_in(&directory);
     note_without_series(&plan, &store);
     let status = args.many.run(&plan, &mut store)?;
-    let comparison = PolicyComparison {
-        policies,
-        result: SweepResult::collect(&plan, &store),
-        differences: against_first(&plan, &store),
-    };
+    let comparison = PolicyComparison::collect(policies, &plan, &store);
     let result = &comparison.result;
 
     let text = document(&plan, &status, "policies", &result.table())?;
@@ -140,10 +136,27 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !status.is_complete() {
         return Ok(interrupted(&directory));
     }
-    if let Some((point, failed)) = result.points.iter().find_map(|point| Some((point, point.failed.as_ref()?))) {
-        bail!("policy {}: {failed}", point.varied[0].1);
-    }
+    comparison.refuse_failures()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The table of a comparison of policies by their names, without a folder of results.
+///
+/// # Errors
+/// There is no such scenario or policy, or a run failed.
+pub fn table_of(scenario: &Path, policies: &[&str], replications: u32) -> Result<Table> {
+    let policies = policies.iter().map(|name| policy(name)).collect::<Result<Vec<_>>>()?;
+    let source = Source::read(&scenario_file(scenario)?)?;
+    let experiment = Experiment { source, sets: Vec::new(), axes: Some(Vec::new()), policies: policies.clone() };
+    let plan = Plan::of(&experiment, replications, evenair_study::program())?;
+    let folder = tempfile::tempdir()?;
+    let mut store = Store::open(&folder.path().join("runs.jsonl"))?;
+    let many = Many { sets: Vec::new(), seed: None, out: PathBuf::new(), threads: None, json: false, quiet: false };
+    let status = many.run(&plan, &mut store)?;
+    ensure!(status.is_complete(), "interrupted");
+    let comparison = PolicyComparison::collect(policies, &plan, &store);
+    comparison.refuse_failures()?;
+    Ok(comparison.summary(&shown(&[], &comparison.result)))
 }
 
 /// Prints a one-line warning about policies that do not fit access points that aggregate.
@@ -169,12 +182,12 @@ pub fn policy(name: &str) -> Result<Policy> {
 }
 
 /// The measures to show, with their phases in the headings if there are several.
-fn shown(args: &CompareArgs, result: &SweepResult) -> Vec<Row> {
+fn shown(also: &[String], result: &SweepResult) -> Vec<Row> {
     let row = |&(name, heading, decimals): &(&str, &str, usize)| {
         let row = Row { name: name.to_owned(), heading: heading.to_owned(), decimals, scale: 1.0 };
         by_phase(result, &row)
     };
-    let of_users = args.also.iter().map(|name| (name.as_str(), name.as_str(), 3)).collect::<Vec<_>>();
+    let of_users = also.iter().map(|name| (name.as_str(), name.as_str(), 3)).collect::<Vec<_>>();
     let mut found: Vec<Row> = SHOWN.iter().flat_map(row).collect();
     found.extend(applications(result).iter().flat_map(|name| application_rows(result, name)));
     found.extend(of_users.iter().flat_map(row));
@@ -236,12 +249,21 @@ struct PolicyComparison {
 }
 
 impl PolicyComparison {
+    fn collect(policies: Vec<Policy>, plan: &Plan, store: &Store) -> Self {
+        Self { policies, result: SweepResult::collect(plan, store), differences: against_first(plan, store) }
+    }
+
+    fn refuse_failures(&self) -> Result<()> {
+        let failed = self.result.points.iter().find_map(|point| Some((point, point.failed.as_ref()?)));
+        failed.map_or(Ok(()), |(point, failed)| bail!("policy {}: {failed}", point.varied[0].1))
+    }
+
     /// Writes the report; `text` is its JSON.
     fn write(&self, args: &CompareArgs, plan: &Plan, directory: &Path, text: &str) -> Result<()> {
         let result = &self.result;
         output::write_file(directory, "policies.json", text.as_bytes())?;
         output::write_table(directory, "policies", &result.table())?;
-        let measures = shown(args, result);
+        let measures = shown(&args.also, result);
         let pictures: Vec<Picture> =
             measures.iter().filter_map(|row| draw_curves(&result.curves(&row.name)?)).collect();
         output::write_pictures(directory, &pictures)?;
@@ -290,7 +312,7 @@ impl PolicyComparison {
 
     /// Prints the summary, one row per measure.
     fn print(&self, args: &CompareArgs) {
-        let table = self.summary(&shown(args, &self.result));
+        let table = self.summary(&shown(&args.also, &self.result));
         let columns: Vec<Vec<String>> = table
             .columns
             .iter()
@@ -350,14 +372,6 @@ mod tests {
         }
     }
 
-    /// Arguments of a command line that names only a scenario.
-    fn arguments() -> CompareArgs {
-        use clap::FromArgMatches as _;
-        let command = CompareArgs::augment_args(clap::Command::new("compare"));
-        let matches = command.try_get_matches_from(["compare", "s.toml"]).expect("understood");
-        CompareArgs::from_arg_matches(&matches).expect("understood")
-    }
-
     #[test]
     fn jains_index_is_shown_for_phases_in_which_it_differs() {
         // One of four flows has all, then two of four, then all are equal; before the box is inserted policies are equal.
@@ -374,7 +388,7 @@ mod tests {
             ("phase.busy.fairness.stations.jain", 1.0),
         ];
         let result = SweepResult { axes: Vec::new(), points: vec![point("fifo", &fifo), point("evenair", &evenair)] };
-        let measures = shown(&arguments(), &result);
+        let measures = shown(&[], &result);
         let headings: Vec<&str> = measures.iter().map(|row| row.heading.as_str()).collect();
         assert_eq!(headings, ["Jain flows (busy)", "Jain flows (calm)", "Jain stations"]);
         let table = PolicyComparison { policies: Vec::new(), result, differences: vec![Vec::new()] }.summary(&measures);
@@ -395,7 +409,7 @@ mod tests {
             ("phase.all.application.call.r_factor_min", 80.0),
         ];
         let result = SweepResult { axes: Vec::new(), points: vec![point("fifo", &fifo), point("evenair", &evenair)] };
-        let measures = shown(&arguments(), &result);
+        let measures = shown(&[], &result);
         let headings: Vec<&str> = measures.iter().map(|row| row.heading.as_str()).collect();
         assert_eq!(headings, ["ping: RTT 95 % ms", "ping: lost %", "call: worst R"]);
         let table = PolicyComparison { policies: Vec::new(), result, differences: vec![Vec::new()] }.summary(&measures);

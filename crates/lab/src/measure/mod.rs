@@ -2,10 +2,12 @@
 
 mod ablate;
 mod aggregation;
+mod backlog;
 mod grid;
 mod health;
 mod jobs;
 mod page;
+mod sites;
 mod venues;
 
 use std::path::PathBuf;
@@ -38,6 +40,10 @@ enum What {
     Grid(grid::GridArgs),
     /// Plant faults in sites: which are the first reason of health, and what is raised where nothing is wrong
     Health(health::HealthArgs),
+    /// Compare the default controller with six other policies at six sites
+    Sites(sites::SitesArgs),
+    /// Infer the number of backlogged nodes from captures of 16 mixes of traffic, and compare with the runs' own count
+    Backlog(backlog::BacklogArgs),
     /// Compare five policies at venues of 802.11n, ac and ax, on five kinds of access point
     Venues(venues::VenuesArgs),
 }
@@ -51,6 +57,8 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
         What::Aggregation(args) => aggregation::measure(args)?,
         What::Grid(args) => grid::measure(args)?,
         What::Health(args) => health::measure(args)?,
+        What::Sites(args) => sites::measure(args)?,
+        What::Backlog(args) => backlog::measure(args)?,
         What::Venues(args) => venues::measure(args)?,
     };
     print!("{}", measured.text);

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use anyhow::{Context, Result};
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with};
 use evenair_study::backlog::{Inferred, infer};
@@ -98,14 +99,17 @@ pub fn mixes() -> Vec<Mix> {
 }
 
 impl Mix {
-    /// Runs the mix. Returns the mean that the run counted, and the result inferred from its
-    /// captures.
-    pub fn run(&self, seed: u64, folder: &Path) -> (f64, Inferred) {
+    /// Runs the mix. Returns the mean that the run counted, and the result inferred from its captures.
+    ///
+    /// # Errors
+    /// The captures cannot be written or read.
+    pub fn run(&self, seed: u64, folder: &Path) -> Result<(f64, Inferred)> {
         let text = self.text.replace("version = 1", &format!("version = 1\nseed = {seed}"));
-        let scenario = Scenario::parse(&text, self.name).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = Scenario::parse(&text, self.name)?;
         let options = SimOptions { trace: Some(folder.to_owned()), ..SimOptions::default() };
-        let result = run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
-        let counted = result.phases[0].backlog.as_ref().expect("frames were received").mean;
-        (counted, infer(&folder.join("air.pcap"), &folder.join("ap-wire.pcap")).expect("captures"))
+        let result = run_with(&scenario, &options, |_| ControlFlow::Continue(()))?;
+        let backlog =
+            result.phases.first().and_then(|phase| phase.backlog.as_ref()).context("no frame was received")?;
+        Ok((backlog.mean, infer(&folder.join("air.pcap"), &folder.join("ap-wire.pcap"))?))
     }
 }

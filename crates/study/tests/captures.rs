@@ -1,16 +1,44 @@
 //! Captures with unreadable frames: they count, with unknown content.
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use evenair_scenario::Scenario;
+use evenair_sim::{SimOptions, run_with};
 use evenair_study::backlog::{Inferred, NoMean, infer};
 use pcap_file::pcap::{PcapReader, PcapWriter};
+
+const DOWNLOADS: &str = r#"version = 1
+name = "downloads"
+seed = 1
+duration = "10 s"
+[radio]
+standard = "802.11g"
+ap_buffer = "100 packets"
+[[station]]
+name = "sta"
+count = 5
+rate = "54 Mb/s"
+[lan]
+rate = "1 Gb/s"
+delay = "5 ms"
+[[server]]
+name = "server"
+[[bulk]]
+name = "down"
+stations = ["sta"]
+server = "server"
+direction = "down"
+stagger = "50 ms"
+"#;
 
 /// Captures of five downloads.
 fn captures() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let mix = crate::mixes::mixes().into_iter().find(|mix| mix.name == "downloads").expect("a mix of this name");
-    mix.run(1, folder.path());
+    let options = SimOptions { trace: Some(folder.path().to_owned()), ..SimOptions::default() };
+    let scenario = Scenario::parse(DOWNLOADS, "downloads.toml").unwrap();
+    run_with(&scenario, &options, |_| ControlFlow::Continue(())).unwrap();
     let (air, wire) = (folder.path().join("air.pcap"), folder.path().join("ap-wire.pcap"));
     (folder, air, wire)
 }
