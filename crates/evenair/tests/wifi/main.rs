@@ -4,7 +4,7 @@
 //! The radios of mac80211_hwsim do not simulate airtime. So this tests compatibility: stations join, roam and are reported.
 //! Airtime is measured elsewhere, on the simulated medium.
 //!
-//! `make wifi` and `make test` make the virtual machine, if possible, and run this.
+//! `make measure NAME=wifi` and `make test` make the virtual machine, if possible, and run this.
 
 mod guest;
 mod site;
@@ -31,11 +31,11 @@ const YARD: &str = "02:00:00:00:01:00";
 type Said = BTreeMap<String, (Option<i64>, Option<i64>, Option<i64>)>;
 
 #[test]
-#[ignore = "needs the virtual machine that scripts/wifi-vm makes: make wifi"]
+#[ignore = "needs the virtual machine that scripts/wifi-vm makes: make measure NAME=wifi"]
 fn stations_of_a_real_access_point_behind_the_box() {
     let machine = std::env::var_os("EVENAIR_WIFI_VM")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/wifi-vm")), PathBuf::from);
-    assert!(machine.join("stamp").exists(), "there is no machine in {}: make wifi", machine.display());
+    assert!(machine.join("stamp").exists(), "there is no machine in {}: make measure NAME=wifi", machine.display());
     let site = Site::new(&machine);
     let running = site.start_box();
     let secrets = Extra { path: "etc/secrets", mode: 0o600, bytes: SECRETS.into() };

@@ -30,7 +30,7 @@ pub struct Site {
 
 impl Site {
     pub fn new(machine: &Path) -> Self {
-        let namespace = || Netns::new().expect("make wifi runs as root");
+        let namespace = || Netns::new().expect("make measure NAME=wifi runs as root");
         let (middle, sink) = (namespace(), namespace());
         let folder = tempfile::tempdir().expect("a folder");
         let host = format!("/proc/{}/fd/{}", std::process::id(), sink.as_fd().as_raw_fd());

@@ -3,7 +3,7 @@
 //!
 //! Each attack is a row of [`ATTACKS`]: frames from the wired side, their rate, and the least part that the downloads keep of their
 //! throughput beside a plain flood of datagrams, or without a flood. A new rule of classification needs its row. A few of each kind run in
-//! `make test`; `make attacks` runs all and writes the table.
+//! `make test`; `make measure NAME=attacks` runs all and writes the table.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -436,7 +436,7 @@ fn a_flood_of_any_kind_leaves_others_their_share() {
 }
 
 #[test]
-#[ignore = "a measurement: make attacks"]
+#[ignore = "a measurement: make measure NAME=attacks"]
 fn figures_of_attacks() {
     on_site(|site, running| {
         let missed = judge(site, running, ATTACKS.iter());

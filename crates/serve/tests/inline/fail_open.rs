@@ -1,6 +1,6 @@
 //! Effects of changes of the box on stations: none at a clean exit, a gap otherwise, and the length of the gap.
 //!
-//! `make fail-open` measures and judges the gaps; `switching` checks the same with tolerance for a busy machine.
+//! `make measure NAME=fail-open` measures and judges the gaps; `switching` checks the same with tolerance for a busy machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -219,7 +219,7 @@ fn stopped(lab: &Lab) -> [Arrivals; 2] {
 }
 
 #[test]
-#[ignore = "a measurement: make fail-open"]
+#[ignore = "a measurement: make measure NAME=fail-open"]
 fn figures_of_failing_open() {
     let Some(lab) = Lab::new() else { return };
     let mut missed = 0;

@@ -54,7 +54,7 @@ fn super_packets_are_cut_and_joined_and_none_is_lost() {
     let status = client.status().expect("answers");
     println!("up {up:.0}, down {down:.0}, observing {watched:.0} Mb/s: {:?}", status.packets);
     assert_whole(&status);
-    // A transfer that loses every long packet gets some 0.3 Mb/s; `make offload` has a stricter bound.
+    // A transfer that loses every long packet gets some 0.3 Mb/s; `make measure NAME=offload` has a stricter bound.
     assert!(up > 300.0 && down > 300.0, "{up} and {down} Mb/s");
 }
 
@@ -74,7 +74,7 @@ fn super_packets_are_held_to_the_rate_by_their_segments() {
 
 /// A newcomer's trial: iperf3 between virtual ports with default settings.
 #[test]
-#[ignore = "a measurement: make offload"]
+#[ignore = "a measurement: make measure NAME=offload"]
 fn figures_of_default_offloads() {
     let Some(lab) = Lab::new() else { return };
     restore_offloads(&lab);

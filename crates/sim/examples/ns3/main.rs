@@ -2,7 +2,7 @@
 //!
 //! `ns3 validate` runs every case in both over many seeds and compares them; `ns3 vary` changes the settings of one of our cases one by
 //! one; `ns3 bench` measures the cost of a simulated second in each. `scripts/ns3` fetches ns-3 and builds the program that drives it
-//! (`checks/ns3/wlan.cc`); `make validate-ns3` and `make bench` call all of it.
+//! (`checks/ns3/wlan.cc`); `make measure NAME=validate-ns3` and `make bench` call all of it.
 
 mod bench;
 mod case;
