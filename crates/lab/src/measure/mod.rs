@@ -6,6 +6,7 @@ mod backlog;
 mod grid;
 mod health;
 mod jobs;
+mod kinds;
 mod page;
 mod sites;
 mod venues;

@@ -10,6 +10,7 @@ use evenair_results::scalar;
 use evenair_scenario::{AppKind, Policy, Scenario};
 
 use super::jobs::in_parallel;
+use super::kinds::{self, Kind};
 use super::page::Measured;
 use crate::commands::library::scenarios_in;
 
@@ -24,24 +25,13 @@ pub struct VenuesArgs {
     seeds: u32,
 }
 
-/// A kind of access point: its name and its keys.
-struct Kind {
-    name: &'static str,
-    keys: &'static [(&'static str, &'static str)],
-}
-
 const KINDS: [Kind; 5] = [
     Kind { name: "one deep queue", keys: &[] },
-    Kind { name: "a queue for each station", keys: &[("radio.aggregation.order", "\"stations\"")] },
-    Kind { name: "a queue that aggregates neighbours", keys: &[("radio.aggregation.order", "\"neighbours\"")] },
-    Kind { name: "mac80211", keys: MAC80211 },
-    Kind {
-        name: "mac80211, single frames",
-        keys: &[MAC80211[0], MAC80211[1], ("radio.aggregation.bytes", "\"0 bytes\"")],
-    },
+    Kind { name: "a queue for each station", keys: kinds::STATIONS },
+    Kind { name: "a queue that aggregates neighbours", keys: kinds::NEIGHBOURS },
+    Kind { name: "mac80211", keys: kinds::MAC80211 },
+    Kind { name: "mac80211, single frames", keys: kinds::MAC80211_SINGLE_FRAMES },
 ];
-const MAC80211: &[(&str, &str)] =
-    &[("radio.ap_buffer", "\"8192 packets\""), ("radio.ap_queue", "{ discipline = \"mac80211\" }")];
 
 /// Names of the policies in a comparison; the first has no box.
 const POLICIES: [&str; 5] = ["fifo", "adwiser", "las-ack", "fq-codel", "evenair"];

@@ -6,17 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use evenair_scenario::{Policy, Scenario};
 
+use super::super::kinds::{self, Keys, Kind};
 use crate::commands::library::scenario_file;
-
-/// Keys of a scenario with their values.
-type Keys = &'static [(&'static str, &'static str)];
-
-/// A kind of access point: its name, and the keys that make it.
-#[derive(Debug)]
-struct Kind {
-    name: &'static str,
-    keys: Keys,
-}
 
 /// The queue that the scenario has.
 static FIFO: Kind = Kind { name: "FIFO", keys: &[] };
@@ -24,14 +15,9 @@ static FIFO: Kind = Kind { name: "FIFO", keys: &[] };
 static STATION_FIFOS: Kind =
     Kind { name: "FIFO by station", keys: &[("radio.ap_queue", "{ discipline = \"station-fifo\" }")] };
 /// Aggregates of any station's packets, not only of those at the head.
-static STATIONS: Kind = Kind { name: "FIFO by station", keys: &[("radio.aggregation.order", "\"stations\"")] };
-static MAC80211: Kind = Kind { name: "mac80211", keys: MAC80211_KEYS };
-static SINGLE: Kind = Kind {
-    name: "mac80211, single frames",
-    keys: &[MAC80211_KEYS[0], MAC80211_KEYS[1], ("radio.aggregation.bytes", "\"0 bytes\"")],
-};
-const MAC80211_KEYS: Keys =
-    &[("radio.ap_buffer", "\"8192 packets\""), ("radio.ap_queue", "{ discipline = \"mac80211\" }")];
+static STATIONS: Kind = Kind { name: "FIFO by station", keys: kinds::STATIONS };
+static MAC80211: Kind = Kind { name: "mac80211", keys: kinds::MAC80211 };
+static SINGLE: Kind = Kind { name: "mac80211, single frames", keys: kinds::MAC80211_SINGLE_FRAMES };
 
 /// A scenario before a kind of access point.
 #[derive(Debug)]

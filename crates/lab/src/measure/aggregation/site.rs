@@ -6,6 +6,7 @@ use std::fmt;
 use anyhow::{Context, Result};
 use evenair_scenario::{Policy, Scenario};
 
+use super::super::kinds::{self, Kind};
 use super::options::Options;
 
 /// Round-trip time of the wired path without queues, ms.
@@ -14,26 +15,15 @@ pub const PATH_MS: f64 = 10.0;
 /// Start of the steady phase of a run, s.
 const STEADY_S: u32 = 6;
 
-/// A kind of access point: its name, and the keys of the scenario that make it.
-#[derive(Debug)]
-pub struct Kind {
-    pub name: &'static str,
-    sets: &'static [(&'static str, &'static str)],
-}
-
-const ORDER: &str = "radio.aggregation.order";
 /// 1000 packets; an access takes all queued packets for the receiver of the oldest one.
-pub static DEEP: Kind = Kind { name: "deep FIFO", sets: &[] };
+pub static DEEP: Kind = Kind { name: "deep FIFO", keys: &[] };
 /// 1000 packets; accesses take the packets of one receiver after the other.
-pub static STATIONS: Kind = Kind { name: "by station", sets: &[(ORDER, "\"stations\"")] };
+pub static STATIONS: Kind = Kind { name: "by station", keys: kinds::STATIONS };
 /// With AQL at Linux's limits.
-pub static MAC80211: Kind = Kind {
-    name: "mac80211",
-    sets: &[("radio.ap_buffer", "\"8192 packets\""), ("radio.ap_queue", "{ discipline = \"mac80211\" }")],
-};
+pub static MAC80211: Kind = Kind { name: "mac80211", keys: kinds::MAC80211 };
 /// 1000 packets; an access takes the packets at the head of the queue that have one receiver.
-pub static NEIGHBOURS: Kind = Kind { name: "neighbours", sets: &[(ORDER, "\"neighbours\"")] };
-pub static SINGLE: Kind = Kind { name: "single frames", sets: &[("radio.aggregation.bytes", "\"0 bytes\"")] };
+pub static NEIGHBOURS: Kind = Kind { name: "neighbours", keys: kinds::NEIGHBOURS };
+pub static SINGLE: Kind = Kind { name: "single frames", keys: kinds::SINGLE_FRAMES };
 
 /// All kinds of access point.
 pub static KINDS: [&Kind; 5] = [&DEEP, &STATIONS, &MAC80211, &NEIGHBOURS, &SINGLE];
@@ -158,7 +148,7 @@ impl Site {
         let policy = Policy::named(if has_box { "evenair" } else { "fifo" })?;
         let text = policy.apply(&self.text(seed, options))?;
         let own = options.sets.iter().filter(|_| has_box).map(|(key, value)| (key.as_str(), value.as_str()));
-        let sets: Vec<_> = self.kind.sets.iter().copied().chain(own).collect();
+        let sets: Vec<_> = self.kind.keys.iter().copied().chain(own).collect();
         Scenario::parse_with(&text, "controller.toml", &sets).with_context(|| self.name.clone())
     }
 
