@@ -133,6 +133,8 @@ pub(crate) struct Flow {
     /// A congestion signal is pending for an upload with a standing queue: its next new DATA packet is dropped or CE-marked, unless the
     /// queue has gone by then.
     pub(crate) ce_pending: bool,
+    /// Duplicate ACKs that its newest held packet stands for, in addition to itself.
+    pub(crate) merged: u8,
     up_volume: u64,
     down_volume: u64,
 }
@@ -207,6 +209,7 @@ impl Flow {
             from_wlan: Bytes::ZERO,
             dropped: 0,
             ce_pending: false,
+            merged: 0,
             up_volume: 0,
             down_volume: 0,
         }

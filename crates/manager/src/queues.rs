@@ -334,6 +334,23 @@ impl<P> Queues<P> {
         Room::Made(head, DropReason::AckSuperseded)
     }
 
+    /// The newest packet of a queue.
+    pub(crate) fn newest(&self, leaf: NodeId) -> Option<&Held<P>> {
+        self.hsfq.queue(leaf).back()
+    }
+
+    /// Replaces the newest packet of a queue, and returns it. The new one has waited since that one came.
+    pub(crate) fn replace_newest(&mut self, leaf: NodeId, held: Held<P>) -> Held<P> {
+        let Some(since) = self.newest(leaf).map(|newest| newest.since) else { return held };
+        let ip_len = held.ip_len;
+        let before = self.hsfq.replace_tail(leaf, Held { since, ..held });
+        self.note_held(leaf, 0, before.ip_len, false);
+        self.note_held(leaf, 0, ip_len, true);
+        let node = self.node(leaf);
+        node.bytes = node.bytes - before.ip_len + ip_len;
+        before
+    }
+
     /// Queues that are to be served soon, about in that order, until `see` returns false.
     pub(crate) fn soon(&self, see: impl FnMut(NodeId) -> bool) {
         self.hsfq.soon(see);

@@ -181,6 +181,14 @@ impl<T> Hsfq<T> {
         self.tags.end_service();
     }
 
+    /// Replaces the newest item of a leaf, and returns it; the new one is returned if there is none.
+    pub fn replace_tail(&mut self, leaf: NodeId, item: T) -> T {
+        match self.queues[leaf.index()].back_mut() {
+            Some(tail) => core::mem::replace(tail, item),
+            None => item,
+        }
+    }
+
     /// Removes the head of a queue, unserved and uncharged.
     pub fn drop_head(&mut self, leaf: NodeId) -> Option<T> {
         let queue = &mut self.queues[leaf.index()];

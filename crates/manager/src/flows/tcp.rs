@@ -40,6 +40,8 @@ const USUAL_HEADER: u64 = 52;
 /// covers more only where a hole was filled, whose segments have crossed before. Growth is more only where a connection was not held
 /// before (its ACKs are still in the access point), and is forgiven then. The bound also keeps a forged ACK from blocking the server.
 const MAX_RELEASED_MILLI: u64 = 64_000;
+/// Duplicate ACKs in a row of which the box releases the last one alone: as many segments behind a hole may be new in it.
+pub(crate) const MERGED: u8 = 4;
 /// Percentage of delivered DATA that a sender in recovery sends: CUBIC's reduction (RFC 9438, 4.6), spread over the recovery (RFC 9937).
 /// Reno's is 50; the difference is small and short.
 const REDUCTION_PERCENT: u64 = 70;
@@ -94,8 +96,8 @@ struct Side {
     window: u16,
     /// Bytes that its duplicate ACKs have released ahead of the cumulative one.
     ahead: u64,
-    /// Whether it sends SACK blocks, so that a duplicate ACK without one reports no arrival.
-    sacks: bool,
+    /// End of its latest first SACK block. If it sends any, a duplicate ACK without one reports no arrival.
+    sacked: Option<u32>,
     /// Its MSS option: the largest segment it receives.
     mss: Option<u16>,
     /// Mean DATA of its segments, in 1/16 byte; `None`: no segment seen yet.
@@ -115,7 +117,7 @@ impl Default for Side {
             acked: None,
             window: 0,
             ahead: 0,
-            sacks: false,
+            sacked: None,
             mss: None,
             segment_16: None,
             header: USUAL_HEADER,
@@ -290,14 +292,17 @@ impl Side {
         if tcp.is_pure_ack() {
             self.pure_ack = ip_len;
         }
-        self.sacks |= tcp.sacked_to.is_some();
+        let before = self.sacked;
+        self.sacked = tcp.sacked_to.or(before);
         let Some(acked) = self.acked.replace(tcp.ack) else { return NOTHING };
         let outstanding = peer.sent.map_or(0, |sent| forward(acked, sent));
         if tcp.ack == acked {
             let duplicate = tcp.is_pure_ack()
                 && outstanding > self.ahead
-                && (tcp.sacked_to.is_some() || same_window && !self.sacks);
-            let released = if duplicate { peer.segment().min(outstanding - self.ahead) } else { 0 };
+                && (tcp.sacked_to.is_some() || same_window && self.sacked.is_none());
+            let merged = tcp.sacked_to.zip(before).map(|(now, then)| forward(then, now));
+            let reported = merged.filter(|&bytes| bytes <= peer.segment() * u64::from(MERGED)).unwrap_or(0);
+            let released = if duplicate { reported.max(peer.segment()).min(outstanding - self.ahead) } else { 0 };
             self.ahead += released;
             return Covered::Duplicate(released);
         }
@@ -309,7 +314,7 @@ impl Side {
         let covered = forward(acked, tcp.ack).min(outstanding);
         let released = covered.saturating_sub(self.ahead);
         self.ahead -= covered - released;
-        if self.sacks && tcp.sacked_to.is_none() {
+        if self.sacked.is_some() && tcp.sacked_to.is_none() {
             // No hole is left. The rest of `ahead` were duplicates that reported no arrival: answers to segments that were sent twice.
             self.ahead = 0;
         }
@@ -361,6 +366,15 @@ fn forward(from: u32, to: u32) -> u64 {
 /// Whether a later acknowledgment number makes an earlier one superfluous.
 pub(crate) fn supersedes(later: &TcpMeta, earlier: &TcpMeta) -> bool {
     later.is_pure_ack() && earlier.is_pure_ack() && after(later.ack, earlier.ack)
+}
+
+/// Whether a later duplicate ACK reports all that an earlier one does, and more: SACK blocks are repeated (RFC 2018, 4). Other flags, such
+/// as ECE, are news of their own.
+pub(crate) fn repeats(later: &TcpMeta, earlier: &TcpMeta) -> bool {
+    let reported = |tcp: &TcpMeta| tcp.sacked_to.filter(|&end| tcp.is_pure_ack() && after(end, tcp.ack));
+    later.ack == earlier.ack
+        && later.flags == earlier.flags
+        && reported(later).zip(reported(earlier)).is_some_and(|(later, earlier)| after(later, earlier))
 }
 
 #[cfg(test)]

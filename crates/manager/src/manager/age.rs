@@ -37,7 +37,7 @@ fn is_too_old<P>(held: &Held<P>, now: Instant) -> bool {
 
 impl<P: Send + 'static> Manager<P> {
     fn limits_age(&self) -> bool {
-        self.config.aqm.is_some() && self.config.queue.is_none() && self.config.controller.drops_old()
+        self.config.aqm.is_some() && self.config.queue.is_none() && self.config.controller.drops_useless()
     }
 
     /// Drops too old packets until the next packet of the domain is not.

@@ -8,6 +8,7 @@ use evenair_wifi::PhyRate;
 use super::charged::Charging;
 use super::probes::note_for_probes;
 use super::{Manager, forget};
+use crate::flows::tcp::{MERGED, repeats};
 use crate::flows::{Answer, Flow, Key, ONE_WAY};
 use crate::held::{Arrival, Arrived, Held, Service};
 use crate::ids::{DOWN, DomainId, FlowId, StationId, UP};
@@ -258,6 +259,19 @@ impl<P: Send + 'static> Manager<P> {
         self.config.controller.holds()
     }
 
+    /// Whether this packet is a duplicate ACK that takes the place of the newest held one. A receiver sends one for each segment behind a
+    /// hole, at the price of an access each. An upload whose station holds seconds of DATA has hundreds of them in a recovery, which would
+    /// take the medium from its DATA.
+    fn is_merged(&mut self, id: DomainId, leaf: NodeId, held: &Held<P>) -> bool {
+        let newest = self.domains[id].queues.newest(leaf).filter(|newest| newest.flow == held.flow);
+        let both = held.tcp.as_ref().zip(newest.and_then(|newest| newest.tcp.as_ref()));
+        let is_repeated =
+            self.config.controller.drops_useless() && both.is_some_and(|(later, earlier)| repeats(later, earlier));
+        let flow = self.flows.get_mut(held.flow);
+        flow.merged = if is_repeated && flow.merged + 1 < MERGED { flow.merged + 1 } else { 0 };
+        flow.merged > 0
+    }
+
     fn pass_or_signal(&mut self, now: Instant, arrived: Arrived<P>, tcp: Option<&TcpMeta>, signals: bool) {
         let Arrived { packet, flow, ip_len, takes_marks } = arrived;
         if !self.is_within_limit(now, flow, tcp, ip_len) {
@@ -284,6 +298,10 @@ impl<P: Send + 'static> Manager<P> {
             return self.hold_in_discipline(now, held);
         }
         let (leaf, elsewhere) = (self.leaf(held.flow), self.held() - self.domains[id].queues.len());
+        if self.is_merged(id, leaf, &held) {
+            let before = self.domains.touch(id).queues.replace_newest(leaf, held);
+            return self.discard(before.packet, before.flow, DropReason::AckSuperseded);
+        }
         loop {
             match self.domains.touch(id).queues.make_room(leaf, &held, elsewhere) {
                 Room::Enough => break,

@@ -127,9 +127,9 @@ impl Controller {
         matches!(self.pacing(), Pacing::Backlog { .. })
     }
 
-    /// Whether packets that have waited for too long are dropped.
-    pub(crate) fn drops_old(self) -> bool {
-        self.with(|settings| settings.drops_old())
+    /// Whether packets of no more use are dropped: those that have waited for too long, and duplicate ACKs that a later one repeats.
+    pub(crate) fn drops_useless(self) -> bool {
+        self.with(|settings| settings.drops_useless())
     }
 
     /// Time between two evaluations.

@@ -335,6 +335,27 @@ fn a_full_queue_drops_data_at_the_tail() {
 }
 
 #[test]
+fn of_four_duplicate_acks_in_a_row_the_last_goes() {
+    let mut manager = inserted(|_| ());
+    let duplicate = |reported: u32| {
+        let mut meta = ack(0, 2);
+        let Some(Transport::Tcp(tcp)) = meta.ip.as_mut().map(|ip| &mut ip.transport) else { unreachable!("an ACK") };
+        tcp.sacked_to = Some(tcp.ack + (reported + 2) * SEGMENT as u32);
+        meta
+    };
+    // The first is released at once, and so is not merged with those behind it.
+    (0..10).for_each(|k| manager.handle_packet(START, k.into(), &duplicate(k)));
+    let outputs = drain(&mut manager);
+    let merged = [1, 2, 3, 5, 6, 7].map(|number| (number, DropReason::AckSuperseded));
+    assert_eq!((released(&outputs), dropped(&outputs)), (vec![0], merged.to_vec()));
+    // One that reports nothing new, or whose flags differ, is not merged, and neither is an ACK in order.
+    manager.handle_packet(START, 10, &duplicate(9));
+    manager.handle_packet(START, 11, &ack(0, 4));
+    manager.handle_packet(START, 12, &ack(0, 6));
+    assert_eq!(dropped(&drain(&mut manager)), []);
+}
+
+#[test]
 fn a_full_queue_of_acks_drops_the_superseded_head() {
     // Four ACKs for each packet of the limit.
     let mut manager = inserted(|config| config.queue_limit = Limit::Packets(1));

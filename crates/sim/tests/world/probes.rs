@@ -54,8 +54,8 @@ fn figures(result: &RunResult) -> (f64, f64) {
     (goodput, ap.sojourn.as_ref().expect("it sends").p95_ms)
 }
 
-/// Checks that the box carries nearly as much as of TCP with timestamps, whose acknowledgments and echoes need no probes, with
-/// packets in the access point for no longer. Canary: without probes they stay there for much longer.
+/// Checks that the box carries nearly as much as of TCP with timestamps, whose acknowledgments and echoes need no probes, and whose
+/// duplicate ACKs the box can merge, with packets in the access point for no longer. Canary: without probes they stay there for much longer.
 fn is_short_and_busy(name: &str, direction: &str, tool: &str, rest: &str, p95_ms: f64) {
     let direction = format!("direction = \"{direction}\"\n");
     for seed in 1..=3 {
@@ -64,7 +64,7 @@ fn is_short_and_busy(name: &str, direction: &str, tool: &str, rest: &str, p95_ms
         let (goodput, p95) = figures(&simulate(&text, seed));
         let (_, unprobed) = figures(&simulate(&format!("{text}{NO_PROBES}"), seed));
         println!("{name}: {goodput:.2} of {usual:.2} Mb/s, p95 {p95:.1} ms, without probes {unprobed:.1} ms");
-        assert!(goodput >= 0.95 * usual, "{name}: {goodput} of {usual} Mb/s");
+        assert!(goodput >= 0.94 * usual, "{name}: {goodput} of {usual} Mb/s");
         assert!(p95 <= p95_ms, "{name}: {p95} ms in the access point");
         assert!(unprobed > 5.0 * p95, "{name}: {unprobed} ms without probes");
     }

@@ -37,8 +37,8 @@ pub(crate) trait Settings {
         Pacing::Server
     }
 
-    /// Whether packets that have waited for too long are dropped.
-    fn drops_old(&self) -> bool {
+    /// Whether packets of no more use are dropped: those that have waited for too long, and duplicate ACKs that a later one repeats.
+    fn drops_useless(&self) -> bool {
         true
     }
 

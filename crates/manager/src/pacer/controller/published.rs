@@ -43,7 +43,7 @@ impl Settings for Published {
     }
 
     /// As published: only the limits bound what a queue holds.
-    fn drops_old(&self) -> bool {
+    fn drops_useless(&self) -> bool {
         false
     }
 
