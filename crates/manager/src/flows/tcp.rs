@@ -96,8 +96,9 @@ struct Side {
     window: u16,
     /// Bytes that its duplicate ACKs have released ahead of the cumulative one.
     ahead: u64,
-    /// End of its latest first SACK block. If it sends any, a duplicate ACK without one reports no arrival.
-    sacked: Option<u32>,
+    /// Whether it sends SACK blocks, so that a duplicate ACK without one reports no arrival; the end of its latest first block.
+    sacks: bool,
+    sacked: u32,
     /// Its MSS option: the largest segment it receives.
     mss: Option<u16>,
     /// Mean DATA of its segments, in 1/16 byte; `None`: no segment seen yet.
@@ -117,7 +118,8 @@ impl Default for Side {
             acked: None,
             window: 0,
             ahead: 0,
-            sacked: None,
+            sacks: false,
+            sacked: 0,
             mss: None,
             segment_16: None,
             header: USUAL_HEADER,
@@ -292,17 +294,17 @@ impl Side {
         if tcp.is_pure_ack() {
             self.pure_ack = ip_len;
         }
-        let before = self.sacked;
-        self.sacked = tcp.sacked_to.or(before);
+        let reported = tcp.sacked_to.map(|end| forward(core::mem::replace(&mut self.sacked, end), end));
+        self.sacks |= reported.is_some();
         let Some(acked) = self.acked.replace(tcp.ack) else { return NOTHING };
         let outstanding = peer.sent.map_or(0, |sent| forward(acked, sent));
         if tcp.ack == acked {
             let duplicate = tcp.is_pure_ack()
                 && outstanding > self.ahead
-                && (tcp.sacked_to.is_some() || same_window && self.sacked.is_none());
-            let merged = tcp.sacked_to.zip(before).map(|(now, then)| forward(then, now));
-            let reported = merged.filter(|&bytes| bytes <= peer.segment() * u64::from(MERGED)).unwrap_or(0);
-            let released = if duplicate { reported.max(peer.segment()).min(outstanding - self.ahead) } else { 0 };
+                && (tcp.sacked_to.is_some() || same_window && !self.sacks);
+            // A new block beyond another hole says nothing of what is before it.
+            let merged = reported.filter(|&bytes| bytes <= peer.segment() * u64::from(MERGED)).unwrap_or(0);
+            let released = if duplicate { merged.max(peer.segment()).min(outstanding - self.ahead) } else { 0 };
             self.ahead += released;
             return Covered::Duplicate(released);
         }
@@ -314,7 +316,7 @@ impl Side {
         let covered = forward(acked, tcp.ack).min(outstanding);
         let released = covered.saturating_sub(self.ahead);
         self.ahead -= covered - released;
-        if self.sacked.is_some() && tcp.sacked_to.is_none() {
+        if self.sacks && tcp.sacked_to.is_none() {
             // No hole is left. The rest of `ahead` were duplicates that reported no arrival: answers to segments that were sent twice.
             self.ahead = 0;
         }
