@@ -49,8 +49,7 @@ function Row({ entry }: { entry: Entry }) {
   return (
     <tr>
       <td><time dateTime={time.toISOString()}>{time.toLocaleString()}</time></td>
-      <th scope="row">{whoOf(entry)}</th>
-      <td>{entry.from ?? "this machine"}</td>
+      <th scope="row">{whoOf(entry)} <small class="quiet">{entry.from ?? "this machine"}</small></th>
       <td class="text">{entry.what.replace("/api/v1", "")} <span class="quiet">{values.map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ")}</span></td>
       <td class="text">{entry.result}{entry.left_out ? ` (${entry.left_out} failures before it are left out)` : ""}</td>
     </tr>
@@ -68,8 +67,7 @@ export function Audit() {
           <thead>
             <tr>
               <th scope="col">When</th>
-              <th scope="col">Who</th>
-              <th scope="col">From</th>
+              <th scope="col">Who, from where</th>
               <th scope="col">What</th>
               <th scope="col">Result</th>
             </tr>

@@ -1,9 +1,12 @@
 // The last day, or the time since the start: latency on a scale of powers of ten, the air in use below it, and the events.
+import { signal } from "@preact/signals";
 import { day, events, known, line, points, type BoxEvent, type Point, type Value } from "./feed";
 import { clockTime, duration, time } from "./words";
 
 /** Width of the drawing in its units: smaller on a phone, so that text keeps its size. */
-const WIDTH = globalThis.innerWidth < 560 ? 330 : 700;
+const widthNow = () => (globalThis.innerWidth < 560 ? 330 : 700);
+const width = signal(widthNow());
+addEventListener("resize", () => (width.value = widthNow()));
 /** Width left of the charts for the scales. */
 const MARGIN = 44;
 const LATENCY = { top: 34, height: 104 };
@@ -34,7 +37,7 @@ interface Frame {
   step: number;
 }
 
-const xOf = (at: number, { from, until }: Frame) => (WIDTH * (at - from)) / (until - from);
+const xOf = (at: number, { from, until }: Frame) => (width.value * (at - from)) / (until - from);
 
 /** Pieces of a line with known values. */
 function pathOf(all: Point[], frame: Frame, pick: (point: Point) => Value, y: (value: number) => number): string {
@@ -80,7 +83,7 @@ function Marks({ marks, frame }: { marks: Mark[]; frame: Frame }) {
   return (
     <>
       {marks.map(({ at }, number) => {
-        const x = Math.min(WIDTH - 7, Math.max(7, xOf(at, frame)));
+        const x = Math.min(width.value - 7, Math.max(7, xOf(at, frame)));
         return (
           <g key={at} class="event">
             <line x1={x} x2={x} y1={LATENCY.top - 6} y2={HEIGHT} />
@@ -95,32 +98,32 @@ function Marks({ marks, frame }: { marks: Mark[]; frame: Frame }) {
 
 function Scales({ frame }: { frame: Frame }) {
   const clock = frame.until - frame.from < YOUNG ? time : clockTime;
-  const parts = WIDTH < 560 ? [0, 0.5] : [0, 0.25, 0.5, 0.75];
+  const parts = width.value < 560 ? [0, 0.5] : [0, 0.25, 0.5, 0.75];
   return (
     <>
       <text class="what" x={-MARGIN} y={10}>Latency, 95 of 100 packets, logarithmic</text>
       {DECADES.map((ms) => (
         <g key={ms} class="grid">
-          <line x1="0" x2={WIDTH} y1={height(ms)} y2={height(ms)} />
+          <line x1="0" x2={width.value} y1={height(ms)} y2={height(ms)} />
           <text x="-6" y={height(ms) + 4}>{ms >= 1_000 ? `${ms / 1_000} s` : `${ms} ms`}</text>
         </g>
       ))}
       <text class="what" x={-MARGIN} y={AIR.top - 10}>Air in use, of the busiest channel</text>
       {[0, 1].map((part) => (
         <g key={part} class="grid">
-          <line x1="0" x2={WIDTH} y1={airHeight(part)} y2={airHeight(part)} />
+          <line x1="0" x2={width.value} y1={airHeight(part)} y2={airHeight(part)} />
           <text x="-6" y={airHeight(part) + 4}>{part * 100} %</text>
         </g>
       ))}
-      {parts.map((part) => <text key={part} x={WIDTH * part} y={HEIGHT + 14}>{clock(frame.from + part * (frame.until - frame.from))}</text>)}
-      <text class="now" x={WIDTH} y={HEIGHT + 14}>now</text>
+      {parts.map((part) => <text key={part} x={width.value * part} y={HEIGHT + 14}>{clock(frame.from + part * (frame.until - frame.from))}</text>)}
+      <text class="now" x={width.value} y={HEIGHT + 14}>now</text>
     </>
   );
 }
 
 function Chart({ all, frame, marks }: { all: Point[]; frame: Frame; marks: Mark[] }) {
   return (
-    <svg class="day" viewBox={`${-MARGIN} 0 ${WIDTH + MARGIN + 4} ${HEIGHT + 18}`} role="img"
+    <svg class="day" viewBox={`${-MARGIN} 0 ${width.value + MARGIN + 4} ${HEIGHT + 18}`} role="img"
       aria-label="Wi-Fi and Internet latency and the air in use over the time">
       <Scales frame={frame} />
       <path class="air" d={pathOf(all, frame, (point) => point.air, airHeight)} />

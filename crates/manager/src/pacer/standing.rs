@@ -1,7 +1,6 @@
 //! The default controller: it estimates the backlog of the access points, in medium time, and from that decides when
 //! the next packet may be released.
 //!
-//! The box fills the access point's queue but cannot see it. It observes completions instead: an answer from a
 //! The box fills the access point's queue but cannot see it. It observes completions instead: an acknowledgment from a station (for TCP an
 //! ACK, see `answers`) proves that the packet has left the queue, and so have all earlier packets of its flow. The airtime of all that is
 //! *in flight*, released and not known to have left, is an upper bound of the backlog and needs no reported rate. The next packet may be
