@@ -447,7 +447,7 @@ impl Standing {
             Allowance::Target(target) => Allowance::Target(target.mul_div(UNIT, self.best_slowness())),
             Allowance::Fixed(most) => Allowance::Fixed(most.mul_div(UNIT, self.slowness)),
         };
-        let lag = self.allowance.get().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
+        let lag = self.allowed().max(self.probed.lag(self.reckoned).mul_div(UNIT, self.slowness));
         // Beside a flood less of the medium is ours, but a packet has to be next when the access point's turn comes.
         let most = allowance.most(lag, self.flooded_permille) + own;
         let outstanding = self.outstanding();
