@@ -341,9 +341,9 @@ impl<P> Queues<P> {
 
     /// Replaces the newest packet of a queue, and returns it. The new one has waited since that one came.
     pub(crate) fn replace_newest(&mut self, leaf: NodeId, held: Held<P>) -> Held<P> {
-        let Some(since) = self.newest(leaf).map(|newest| newest.since) else { return held };
-        let ip_len = held.ip_len;
-        let before = self.hsfq.replace_tail(leaf, Held { since, ..held });
+        let Some(newest) = self.hsfq.newest_mut(leaf) else { return held };
+        let (ip_len, since) = (held.ip_len, newest.since);
+        let before = core::mem::replace(newest, Held { since, ..held });
         self.note_held(leaf, 0, before.ip_len, false);
         self.note_held(leaf, 0, ip_len, true);
         let node = self.node(leaf);

@@ -181,12 +181,9 @@ impl<T> Hsfq<T> {
         self.tags.end_service();
     }
 
-    /// Replaces the newest item of a leaf, and returns it; the new one is returned if there is none.
-    pub fn replace_tail(&mut self, leaf: NodeId, item: T) -> T {
-        match self.queues[leaf.index()].back_mut() {
-            Some(tail) => core::mem::replace(tail, item),
-            None => item,
-        }
+    /// The newest item of a queue.
+    pub fn newest_mut(&mut self, leaf: NodeId) -> Option<&mut T> {
+        self.queues[leaf.index()].back_mut()
     }
 
     /// Removes the head of a queue, unserved and uncharged.

@@ -463,6 +463,18 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_merged_duplicate_ack_is_charged_for_all_that_it_reports() {
+        let mut tcp = upload(1, 20);
+        let mut charged = |reported| {
+            let sacked_to = Some(ack(1, reported).ack);
+            released(&mut tcp, &TcpMeta { sacked_to, ..ack(1, 2) })
+        };
+        assert_eq!([8, 9].map(&mut charged), [2_000, 699], "two in order, then a duplicate");
+        assert_eq!(charged(13), 2_799, "seven tenths of four segments");
+        assert_eq!(charged(19), 699, "a block beyond another hole");
+    }
+
+    #[test]
     fn acks_of_duplicate_segments_do_not_reduce_later_charges() {
         let mut tcp = upload(1, 20);
         let sack = |segments| TcpMeta { sacked_to: Some(1), ..ack(1, segments) };

@@ -259,14 +259,15 @@ impl<P: Send + 'static> Manager<P> {
         self.config.controller.holds()
     }
 
-    /// Whether this packet is a duplicate ACK that takes the place of the newest held one. A receiver sends one for each segment behind a
+    /// Counts a duplicate ACK that takes the place of the newest held one; false: any other packet. A receiver sends one for each segment behind a
     /// hole, at the price of an access each. An upload whose station holds seconds of DATA has hundreds of them in a recovery, which would
     /// take the medium from its DATA.
-    fn is_merged(&mut self, id: DomainId, leaf: NodeId, held: &Held<P>) -> bool {
+    fn merge(&mut self, id: DomainId, leaf: NodeId, held: &Held<P>) -> bool {
+        let Some(later) = held.tcp.as_ref().filter(|tcp| tcp.sacked_to.is_some()) else { return false };
         let newest = self.domains[id].queues.newest(leaf).filter(|newest| newest.flow == held.flow);
-        let both = held.tcp.as_ref().zip(newest.and_then(|newest| newest.tcp.as_ref()));
+        let earlier = newest.and_then(|newest| newest.tcp.as_ref());
         let is_repeated =
-            self.config.controller.drops_useless() && both.is_some_and(|(later, earlier)| repeats(later, earlier));
+            self.config.controller.drops_useless() && earlier.is_some_and(|earlier| repeats(later, earlier));
         let flow = self.flows.get_mut(held.flow);
         flow.merged = if is_repeated && flow.merged + 1 < MERGED { flow.merged + 1 } else { 0 };
         flow.merged > 0
@@ -298,7 +299,7 @@ impl<P: Send + 'static> Manager<P> {
             return self.hold_in_discipline(now, held);
         }
         let (leaf, elsewhere) = (self.leaf(held.flow), self.held() - self.domains[id].queues.len());
-        if self.is_merged(id, leaf, &held) {
+        if self.merge(id, leaf, &held) {
             let before = self.domains.touch(id).queues.replace_newest(leaf, held);
             return self.discard(before.packet, before.flow, DropReason::AckSuperseded);
         }

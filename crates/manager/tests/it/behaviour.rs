@@ -350,8 +350,12 @@ fn of_four_duplicate_acks_in_a_row_the_last_goes() {
     assert_eq!((released(&outputs), dropped(&outputs)), (vec![0], merged.to_vec()));
     // One that reports nothing new, or whose flags differ, is not merged, and neither is an ACK in order.
     manager.handle_packet(START, 10, &duplicate(9));
-    manager.handle_packet(START, 11, &ack(0, 4));
-    manager.handle_packet(START, 12, &ack(0, 6));
+    let mut flagged = duplicate(10);
+    let Some(Transport::Tcp(tcp)) = flagged.ip.as_mut().map(|ip| &mut ip.transport) else { unreachable!("an ACK") };
+    tcp.flags = TcpFlags::ACK.with(TcpFlags::CWR);
+    manager.handle_packet(START, 11, &flagged);
+    manager.handle_packet(START, 12, &ack(0, 4));
+    manager.handle_packet(START, 13, &ack(0, 6));
     assert_eq!(dropped(&drain(&mut manager)), []);
 }
 

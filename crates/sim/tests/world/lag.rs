@@ -70,8 +70,8 @@ fn as_much_is_carried_with_any_delay() {
             let (bypassed, inserted) = goodputs(&result);
             println!("{direction} {path:?}: {inserted:.2} Mb/s of {usual:.2}, bypassed {bypassed:.2}");
             assert_eq!(guard_events(&result), [], "{direction} {path:?}");
-            // Where the ACKs come in batches, the box merges few duplicates.
-            let least = if path.contains("batch") { 0.93 } else { 0.96 };
+            // Where the ACKs come in long batches, as much is carried as without merged duplicates.
+            let least = if path.contains("20 ms") { 0.94 } else { 0.96 };
             assert!(inserted > least * usual, "{direction} {path:?}: {inserted:.2} Mb/s of {usual:.2}");
         }
     }

@@ -56,7 +56,7 @@ fn acks_of_uploads_wait_in_the_box() {
 }
 
 /// At the insertion the stations hold seconds of DATA. A loss among these brings hundreds of duplicate ACKs: each an access of its own, they
-/// took the medium from the DATA for five seconds, and the guard bypassed the box.
+/// took a third of the medium from the DATA for four seconds, and the guard bypassed the box.
 #[test]
 fn a_loss_among_seconds_of_waiting_data_costs_the_uploads_little() {
     let run = |seed: u32, insert: &str| {
@@ -104,8 +104,7 @@ to = "16 s"
     for seed in 1..=3 {
         let without = run(seed, "").phases[0].total_ip_mbps;
         let with = run(seed, "[[event]]\nat = \"5 s\"\ndo = \"insert\"\n");
-        let merged = with.box_counters.as_ref().map(|counters| format!("{:?}", counters.dropped));
-        println!("seed {seed}: {without:.2} Mb/s, with the box {:.2}; {merged:?}", with.phases[0].total_ip_mbps);
+        println!("seed {seed}: {without:.2} Mb/s, with the box {:.2}", with.phases[0].total_ip_mbps);
         assert!(with.events.iter().all(|event| !event.what.starts_with("guard")), "{:?}", with.events);
         assert!(with.phases[0].total_ip_mbps > 0.9 * without);
     }
