@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use evenair_sys::error::OsError;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::tap::Tap;
 
@@ -21,7 +22,7 @@ pub struct Plan {
     pub taps: Vec<String>,
     /// Kernel variables, set before the devices are made so that these inherit the defaults.
     pub sysctls: Vec<(String, String)>,
-    /// Default congestion control, if the kernel permits: a namespace other than the first one may only have those that the
+    /// Default congestion control, if the kernel permits, else Reno: a namespace other than the first one may only have those that the
     /// administrator opened to all users. The agent chooses per socket, which is permitted.
     pub congestion_control: Option<String>,
     /// Commands for `ip -batch`, run after the devices are created.
@@ -76,14 +77,21 @@ fn set_up(plan: &Plan) -> Result<Vec<Tap>, TestbedError> {
         netns::set_sysctl(name, value)?;
     }
     if let Some(name) = &plan.congestion_control
-        && let Err(error) = netns::set_sysctl("net/ipv4/tcp_congestion_control", name)
+        && let Err(error) = set_default_congestion_control(name)
     {
-        tracing::debug!(machine = plan.name, %error, "the namespace keeps its default congestion control");
+        tracing::debug!(machine = plan.name, %error, "the namespace has Reno as its default congestion control");
+        // Not the machine's, which may be BBR: a connection that began with it is paced for ever, whatever it has later.
+        set_default_congestion_control("reno")?;
     }
     let make = |name: &String| Tap::create(name).map_err(|error| TestbedError::from_tap(name, error));
     let taps = plan.taps.iter().map(make).collect::<Result<_, _>>()?;
     run_ip(&plan.name, None, &plan.commands)?;
     Ok(taps)
+}
+
+/// Sets the congestion control of new connections in the calling thread's namespace.
+fn set_default_congestion_control(name: &str) -> Result<(), OsError> {
+    netns::set_sysctl("net/ipv4/tcp_congestion_control", name)
 }
 
 /// Runs the commands through `ip -batch` in the calling thread's namespace. `family` is `-4` or `-6` if no address implies
@@ -106,4 +114,24 @@ pub fn run_ip(machine: &str, family: Option<&str>, commands: &[String]) -> Resul
     }
     let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     Err(TestbedError::Configure { machine: machine.to_owned(), stderr })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_has_reno_where_it_may_not_have_the_congestion_control_it_should() {
+        // One that no kernel has is refused, as one that is restricted to the first namespace is.
+        for wanted in ["reno", "no_such_control"] {
+            let plan = Plan { name: "host".into(), congestion_control: Some(wanted.into()), ..Plan::default() };
+            let machine = match Machine::build(&plan) {
+                Ok(machine) => machine,
+                Err(error) => return eprintln!("skipped: {error}"),
+            };
+            let read = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+            let default = machine.netns.run(read).expect("entered").expect("a kernel with TCP");
+            assert_eq!(default.trim(), "reno", "{wanted}");
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub(super) fn listen(address: SocketAddr, transfer: &Transfer, dscp: u8) -> Resu
     let listener = TcpListener::bind(address).map_err(|e| format!("listen on {address}: {e}"))?;
     // Accepted connections and their handshakes inherit the mark.
     mark(&listener, address, dscp).map_err(|e| format!("mark with DSCP {dscp}: {e}"))?;
-    if let Transfer::Send { congestion_control: Some(name), .. } = transfer {
+    if let Some(name) = congestion_control(transfer) {
         // Accepted connections inherit it.
         set_congestion_control(&listener, name).map_err(|e| e.to_string())?;
     }
@@ -49,13 +49,13 @@ pub(super) fn run_client(app: &App, server: SocketAddr, transfer: &Transfer, tim
     if let Some(bytes) = *bytes {
         app.report(&Report::TransferBegan { app: app.number, id: ID, at_ns: monotonic_ns(), bytes });
     }
-    let Some(stream) = connect(app, server, role(transfer)) else { return };
-    if let Transfer::Send { congestion_control: Some(name), .. } = transfer
-        && let Err(error) = set_congestion_control(&stream, name)
-    {
-        app.note(error.to_string());
-    }
+    let Some(stream) = connect(app, server, role(transfer), congestion_control(transfer)) else { return };
     run(app, stream, transfer);
+}
+
+/// Congestion control of a sender, if it is not the host's.
+fn congestion_control(transfer: &Transfer) -> Option<&str> {
+    if let Transfer::Send { congestion_control, .. } = transfer { congestion_control.as_deref() } else { None }
 }
 
 fn role(transfer: &Transfer) -> Role {

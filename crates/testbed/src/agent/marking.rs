@@ -1,9 +1,11 @@
-//! DSCP of sockets (RFC 2474): the upper six bits of IPv4's type-of-service octet and of IPv6's traffic class.
+//! What is set of sockets before they connect: DSCP (RFC 2474), the upper six bits of IPv4's type-of-service octet and of IPv6's
+//! traffic class, and the congestion control.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 
+use evenair_sys::tcp::set_congestion_control;
 use socket2::{Domain, SockRef, Socket, Type};
 
 /// Marks all further packets of a socket; `address` determines the IP version.
@@ -13,10 +15,14 @@ pub(super) fn mark(socket: &impl AsFd, address: SocketAddr, dscp: u8) -> io::Res
     if address.is_ipv4() { socket.set_tos_v4(octet) } else { socket.set_tclass_v6(octet) }
 }
 
-/// Connects with every segment marked, including the first one.
-pub(super) fn connect(server: SocketAddr, dscp: u8) -> io::Result<TcpStream> {
+/// Connects with every segment marked, including the first one, and with a congestion control if it is not the host's. It is set before
+/// the connection exists: one that began with BBR is paced for ever, whatever it has later.
+pub(super) fn connect(server: SocketAddr, dscp: u8, congestion_control: Option<&str>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(server), Type::STREAM, None)?;
     mark(&socket, server, dscp)?;
+    if let Some(name) = congestion_control {
+        set_congestion_control(&socket, name).map_err(io::Error::other)?;
+    }
     socket.connect(&server.into())?;
     Ok(socket.into())
 }
@@ -44,7 +50,7 @@ mod tests {
                 continue;
             };
             mark(&listener, any, EF).expect("a socket");
-            let client = connect(listener.local_addr().expect("bound"), EF).expect("connected");
+            let client = connect(listener.local_addr().expect("bound"), EF, None).expect("connected");
             let (accepted, _) = listener.accept().expect("accepted");
             assert_eq!([octet(&client, any.is_ipv4()), octet(&accepted, any.is_ipv4())], [184, 184]);
         }

@@ -164,10 +164,15 @@ pub(super) fn sleep_until(at_ns: u64) {
 
 /// Connects, retrying each second, until the application stops. The kernel's own timeout for an unanswered connection
 /// attempt (two minutes) comes first.
-pub(super) fn connect(app: &App, server: std::net::SocketAddr, role: Role) -> Option<TcpStream> {
+pub(super) fn connect(
+    app: &App,
+    server: std::net::SocketAddr,
+    role: Role,
+    congestion_control: Option<&str>,
+) -> Option<TcpStream> {
     while !app.is_stopped() {
-        let attempt = marking::connect(server, app.dscp).and_then(|stream| app.adopt(&stream, role).map(|()| stream));
-        match attempt {
+        let connected = marking::connect(server, app.dscp, congestion_control);
+        match connected.and_then(|stream| app.adopt(&stream, role).map(|()| stream)) {
             Ok(stream) => return Some(stream),
             Err(_) if app.is_stopped() => break,
             Err(error) => app.note(format!("no connection to {server}: {error}; trying again")),

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use evenair_sys::rt::monotonic_ns;
 use evenair_sys::tcp;
+
 use evenair_units::Streams;
 use evenair_workload::{FileSource, FlowArrivals, FlowSpec, OnOffSpec};
 
@@ -200,10 +201,7 @@ fn end(app: &App, head: Head, result: std::io::Result<()>) {
 }
 
 fn connect(app: &App, ends: &Ends) -> std::io::Result<TcpStream> {
-    let stream = marking::connect(ends.server, app.dscp)?;
-    if ends.up {
-        tcp::set_congestion_control(&stream, &ends.congestion_control).map_err(Error::other)?;
-    }
+    let stream = marking::connect(ends.server, app.dscp, ends.up.then_some(ends.congestion_control.as_str()))?;
     app.adopt(&stream, if ends.up { Role::Sender } else { Role::Receiver })?;
     Ok(stream)
 }

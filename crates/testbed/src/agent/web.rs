@@ -118,7 +118,7 @@ fn page(reading: &Reading, draws: &mut Rng) -> Vec<u64> {
 
 fn read_page(app: &Arc<App>, server: SocketAddr, sizes: &[u64]) -> std::io::Result<()> {
     let gone = || std::io::Error::from(std::io::ErrorKind::ConnectionAborted);
-    let first = connect(app, server, Role::Receiver).ok_or_else(gone)?;
+    let first = connect(app, server, Role::Receiver, None).ok_or_else(gone)?;
     let result = fetch(app, &first, sizes[0]).and_then(|()| read_rest(app, server, &first, &sizes[1..]));
     app.release(&first);
     result
@@ -138,7 +138,7 @@ fn read_rest(app: &Arc<App>, server: SocketAddr, first: &TcpStream, sizes: &[u64
 }
 
 fn fetch_alone(app: &App, server: SocketAddr, size: u64) -> std::io::Result<()> {
-    let Some(stream) = connect(app, server, Role::Receiver) else {
+    let Some(stream) = connect(app, server, Role::Receiver, None) else {
         return Err(std::io::ErrorKind::ConnectionAborted.into());
     };
     let result = fetch(app, &stream, size);
