@@ -44,6 +44,10 @@ const CIPHERS: [(&str, Encryption); 4] = [
     ("aes192", Encryption::Aes192),
     ("aes256", Encryption::Aes256),
 ];
+/// Kinds that are polled with an account's name and password.
+const ACCOUNTS: [&str; 2] = ["unifi", "ubus"];
+/// Kinds that are polled over HTTP.
+const HTTP: [&str; 3] = ["unifi", "ubus", "evenair"];
 /// Default polling interval: older rates are of little use, and an access point has other tasks.
 const INTERVAL: Span = Span::from_secs(5);
 /// Minimum length of passwords of SNMP v3, in characters (RFC 3414, 11.2).
@@ -88,8 +92,8 @@ pub struct TelemetrySpec {
     pub vendor: Option<Written<String>>,
     /// The user name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "kind": ["snmp", "unifi", "ubus"] }))]
-    #[schemars(extend("x-needed-with" = { "kind": ["unifi", "ubus"] }))]
+    #[schemars(extend("x-only-with" = { "kind": (snmp_and(&ACCOUNTS)) }))]
+    #[schemars(extend("x-needed-with" = { "kind": ACCOUNTS }))]
     pub user: Option<Written<String>>,
     /// snmp, version 3: authentication protocol: "md5", "sha1", "sha224", "sha256", "sha384" or "sha512".
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,26 +106,26 @@ pub struct TelemetrySpec {
     /// A file with the passwords: `community`, `password`, or `authentication` and `privacy`. Default: no passwords, and the
     /// community "public".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "kind": ["snmp", "unifi", "ubus", "evenair"] }))]
-    #[schemars(extend("x-needed-with" = { "kind": ["unifi", "ubus"] }))]
+    #[schemars(extend("x-only-with" = { "kind": (snmp_and(&HTTP)) }))]
+    #[schemars(extend("x-needed-with" = { "kind": ACCOUNTS }))]
     pub secrets: Option<Written<String>>,
-    /// unifi, ubus, evenair: its URL, such as `https://192.168.1.3:8443`.
+    /// Its URL, such as `https://192.168.1.3:8443`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
-    #[schemars(extend("x-needed-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
+    #[schemars(extend("x-only-with" = { "kind": HTTP }))]
+    #[schemars(extend("x-needed-with" = { "kind": HTTP }))]
     pub url: Option<Written<String>>,
     /// unifi: the name of the site in URLs. Default: "default".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["unifi"] }))]
     pub site: Option<Written<String>>,
-    /// unifi, ubus, evenair: check the server's certificate. Default: true.
+    /// Check the server's certificate. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
+    #[schemars(extend("x-only-with" = { "kind": HTTP }))]
     pub verify: Option<Written<bool>>,
-    /// unifi, ubus, evenair: a PEM file with the server's own certificate, trusted whatever name it is for; or with that of the
-    /// authority that signed it for the name in `url`.
+    /// A PEM file with the server's own certificate, trusted whatever name it is for; or with that of the authority that signed
+    /// it for the name in `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("x-only-with" = { "kind": ["unifi", "ubus", "evenair"] }))]
+    #[schemars(extend("x-only-with" = { "kind": HTTP }))]
     pub certificate: Option<Written<String>>,
     /// hostapd: its control socket, such as /var/run/hostapd/wlan0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,6 +137,11 @@ pub struct TelemetrySpec {
     #[schemars(extend("x-only-with" = { "kind": ["nl80211"] }))]
     #[schemars(extend("x-needed-with" = { "kind": ["nl80211"] }))]
     pub interface: Option<Written<String>>,
+}
+
+/// SNMP and these kinds.
+fn snmp_and(kinds: &[&'static str]) -> Vec<&'static str> {
+    [&["snmp"], kinds].concat()
 }
 
 /// The word for a kind of source.

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use evenair_boxfile::telemetry::password_in;
+use evenair_boxfile::telemetry::{KindWord, password_in};
 use evenair_boxfile::{BoxConfig, SourceConfig, TelemetrySpec};
-use evenair_reader::{Problems, Written};
+use evenair_reader::{FromWritten, Problems, Written};
 use evenair_serve::Listener;
 use evenair_telemetry::remote::entry;
 use evenair_telemetry::{Reading, ReportedMode, StationReading};
@@ -19,8 +19,8 @@ pub struct TelemetryArgs {
     /// The box's configuration file with the sources to poll
     #[arg(default_value = super::CONFIG, value_name = "FILE")]
     config: PathBuf,
-    /// Poll this kind of source instead: "snmp", "unifi", "ubus", "hostapd", "nl80211" or "evenair"
-    #[arg(long, value_name = "KIND")]
+    // The box's configuration file lists the kinds.
+    #[arg(long, value_name = "KIND", help = format!("Poll this kind of source instead: {}", KindWord::allowed()))]
     kind: Option<String>,
     /// snmp: name or address of the agent
     #[arg(long, requires = "kind")]
@@ -43,13 +43,13 @@ pub struct TelemetryArgs {
     /// A file with community or passwords
     #[arg(long, requires = "kind", value_name = "FILE")]
     secrets: Option<String>,
-    /// unifi, ubus, evenair: its URL
+    /// Its URL, if it is polled over HTTP
     #[arg(long, requires = "kind")]
     url: Option<String>,
     /// unifi: the site
     #[arg(long, requires = "kind")]
     site: Option<String>,
-    /// unifi, ubus, evenair: accept any certificate
+    /// Accept any certificate over HTTPS
     #[arg(long, requires = "kind")]
     no_verify: bool,
     /// hostapd: its control socket
@@ -194,10 +194,17 @@ fn modes(station: &StationReading) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Args as _;
     use evenair_boxfile::SourceKind;
     use evenair_wifi::{ModeTextError, PhyMode};
 
     use super::*;
+
+    #[test]
+    fn help_lists_the_kinds_of_the_configuration_file() {
+        let help = TelemetryArgs::augment_args(clap::Command::new("telemetry")).render_help().to_string();
+        assert!(help.contains("\"unifi\", \"ubus\"") && help.contains("\"evenair\""), "{help}");
+    }
 
     #[test]
     fn a_table_has_a_line_for_each_station() {

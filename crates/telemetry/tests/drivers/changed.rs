@@ -1,11 +1,12 @@
 //! Responses with some bytes changed: they are parsed or refused, without panics.
 
 use evenair_packet::MacAddr;
-use evenair_telemetry::{hostapd, nl80211, remote, ubus, unifi};
 use proptest::prelude::*;
 
+use crate::parsers::read;
 use crate::{answers, web_answers};
 
+/// One answer with a single station for each of [`crate::parsers`].
 const ANSWERS: [&str; 5] = [
     "02:00:00:00:00:0a\nflags=[AUTH]\nsignal=-61\nrx_rate_info=60\ntx_rate_info=540 mcs 7 shortGI\n",
     "Station 02:00:00:00:00:0a (on wlan0)\n\tsignal:\t-61 [-64, -63] dBm\n\ttx bitrate:\t54.0 MBit/s\n",
@@ -13,16 +14,6 @@ const ANSWERS: [&str; 5] = [
     r#"{"clients":{"02:00:00:00:00:0a":{"signal":-61,"rate":{"rx":6000,"tx":54000}}}}"#,
     r#"[{"source":"hostapd a","from":"b","stations":[{"mac":"02:00:00:00:00:0a","signal_dbm":-61,"idle_ms":12}],"radios":[]}]"#,
 ];
-
-/// Parses it by every parser. Returns the number of stations.
-fn read(text: &str) -> usize {
-    let json = serde_json::from_str(text).ok();
-    usize::from(matches!(hostapd::station(text), Ok(Some(_))))
-        + nl80211::parse(text).stations.len()
-        + json.as_ref().and_then(|json| unifi::read(json).ok()).map_or(0, |reading| reading.stations.len())
-        + json.as_ref().and_then(|json| remote::read(json).ok()).map_or(0, |reading| reading.stations.len())
-        + json.as_ref().map_or(0, |json| ubus::stations(json).flatten().count())
-}
 
 #[test]
 fn whole_answers_are_read() {

@@ -1,70 +1,22 @@
 //! A real HTTP server that responds like a UniFi controller and like OpenWrt.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use evenair_packet::MacAddr;
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
 use evenair_telemetry::{Credentials, Source, TelemetryError, Tls};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{COOKIE, SET_COOKIE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use hyper::header::COOKIE;
+
+use crate::server::{Reply, each_misbehaving, reply};
 
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-struct Reply {
-    status: u16,
-    cookie: Option<&'static str>,
-    body: String,
-}
-
-fn reply(status: u16, body: impl Into<String>) -> Reply {
-    Reply { status, cookie: None, body: body.into() }
-}
-
 /// Serves on loopback until the process ends; `answer` gets method, path, cookie and body.
 fn serve(answer: impl Fn(&str, &str, &str, &str) -> Reply + Send + Sync + 'static) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", listener.local_addr().expect("an address"));
-    listener.set_nonblocking(true).expect("a setting");
-    let answer = Arc::new(answer);
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-            while let Ok((stream, _)) = listener.accept().await {
-                let answer = Arc::clone(&answer);
-                let respond = service_fn(move |request| respond(request, Arc::clone(&answer)));
-                tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), respond));
-            }
-        });
-    });
-    url
-}
-
-async fn respond<A: Fn(&str, &str, &str, &str) -> Reply>(
-    request: Request<Incoming>,
-    answer: Arc<A>,
-) -> Result<Response<Full<Bytes>>, hyper::Error> {
-    let (head, body) = request.into_parts();
-    let body = body.collect().await?.to_bytes();
-    let cookie = head.headers.get(COOKIE).map(|cookie| cookie.to_str().expect("letters")).unwrap_or_default();
-    let path = head.uri.path_and_query().map(|path| path.as_str()).unwrap_or_default();
-    let reply = answer(head.method.as_str(), path, cookie, &String::from_utf8_lossy(&body));
-    let mut response = Response::builder().status(reply.status);
-    if let Some(cookie) = reply.cookie {
-        response = response.header(SET_COOKIE, cookie);
-    }
-    Ok(response.body(Full::new(Bytes::from(reply.body))).expect("headers of letters"))
+    crate::server::serve(move |asked| answer(&asked.method, &asked.path, asked.header(COOKIE), &asked.body))
 }
 
 const STATIONS: &str = r#"{"meta":{"rc":"ok"},"data":[
@@ -319,53 +271,14 @@ fn openwrt_reports_the_clients_of_each_interface() {
 
 #[test]
 fn misbehaving_servers_are_errors_and_end_in_time() {
-    let short = Duration::from_millis(400);
-    let polls = |url: &str| {
-        let mut unifi =
-            Unifi::new(url, "default", Credentials { user: "a", password: "b" }, &Tls::Public, short).expect("valid");
-        let mut ubus = Ubus::new(url, Credentials { user: "a", password: "b" }, &Tls::Public, short).expect("valid");
-        let began = Instant::now();
-        assert!(unifi.poll().is_err() && ubus.poll().is_err());
-        assert!(began.elapsed() < short * 8, "{:?}", began.elapsed());
-    };
-    for body in ["", "{", "[]", "null", "{\"result\":[0]}", "{\"data\":7}", "<html>", "\u{fffd}"] {
-        for status in [200, 204, 302, 401, 404, 429, 500] {
-            polls(&serve(move |_, _, _, _| Reply { status, cookie: Some("a=b"), body: body.into() }));
-        }
-    }
-    // One that never ends, one that sends nothing, one that closes the connection.
-    for kind in 0..3 {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                thread::spawn(move || {
-                    let mut stream = stream;
-                    let _ = stream.read(&mut [0; 4_096]);
-                    match kind {
-                        0 => {
-                            let _ = stream
-                                .write_all(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 100000000\r\n\r\n");
-                            while stream.write_all(&[b'x'; 65_536]).is_ok() {}
-                        }
-                        1 => thread::sleep(Duration::from_secs(5)),
-                        _ => {}
-                    }
-                });
-            }
-        });
-        polls(&url);
-    }
-    polls("http://127.0.0.1:1");
-    polls("https://127.0.0.1:1");
-    assert!(
-        Unifi::new(
-            "https://a",
-            "default",
-            Credentials { user: "a", password: "b" },
-            &Tls::Pinned("no PEM".into()),
-            short
-        )
-        .is_err()
-    );
+    let account = Credentials { user: "a", password: "b" };
+    each_misbehaving(4, |url, timeout| {
+        let mut unifi = Unifi::new(url, "default", account, &Tls::Public, timeout).expect("valid");
+        let mut ubus = Ubus::new(url, account, &Tls::Public, timeout).expect("valid");
+        unifi.poll().is_err() && ubus.poll().is_err()
+    });
+    let list = serve(|_, _, _, _| Reply { cookie: Some("a=b"), ..reply(200, "[]") });
+    assert!(unifi(&list, "b").poll().is_err() && ubus(&list, "b").poll().is_err());
+    let pinned = Tls::Pinned("no PEM".into());
+    assert!(Unifi::new("https://a", "default", account, &pinned, TIMEOUT).is_err());
 }
