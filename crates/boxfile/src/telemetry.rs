@@ -20,6 +20,7 @@ use evenair_reader::{OrDefault, Problems, Written, ranges, words};
 use evenair_telemetry::hostapd::Hostapd;
 use evenair_telemetry::nl80211::StationDump;
 use evenair_telemetry::remote::Remote;
+use evenair_telemetry::routeros::RouterOs;
 use evenair_telemetry::snmp::{Agent, Encryption, Hash, Version, tables::TABLES};
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
@@ -45,9 +46,9 @@ const CIPHERS: [(&str, Encryption); 4] = [
     ("aes256", Encryption::Aes256),
 ];
 /// Kinds that are polled with an account's name and password.
-const ACCOUNTS: [&str; 2] = ["unifi", "ubus"];
+const ACCOUNTS: [&str; 3] = ["unifi", "ubus", "routeros"];
 /// Kinds that are polled over HTTP.
-const HTTP: [&str; 3] = ["unifi", "ubus", "evenair"];
+const HTTP: [&str; 4] = ["unifi", "ubus", "routeros", "evenair"];
 /// Default polling interval: older rates are of little use, and an access point has other tasks.
 const INTERVAL: Span = Span::from_secs(5);
 /// Minimum length of passwords of SNMP v3, in characters (RFC 3414, 11.2).
@@ -66,7 +67,7 @@ ranges! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySpec {
-    /// "snmp", "unifi", "ubus" (OpenWrt), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (`evenair
+    /// "snmp", "unifi", "ubus" (OpenWrt), "routeros" (MikroTik RouterOS 7), "hostapd" or "nl80211" (an access point on this machine), or "evenair" (`evenair
     /// telemetry --listen` on an access point).
     pub kind: Written<KindWord>,
     /// Polling interval. Default: "5 s".
@@ -153,6 +154,8 @@ pub enum KindWord {
     Unifi,
     /// OpenWrt's ubus over HTTP.
     Ubus,
+    /// MikroTik RouterOS 7 by its REST API.
+    RouterOs,
     /// hostapd on this machine.
     Hostapd,
     /// An interface of this machine.
@@ -165,6 +168,7 @@ words!(KindWord {
     "snmp" => Self::Snmp,
     "unifi" => Self::Unifi,
     "ubus" => Self::Ubus,
+    "routeros" => Self::RouterOs,
     "hostapd" => Self::Hostapd,
     "nl80211" => Self::Nl80211,
     "evenair" => Self::Evenair,
@@ -195,6 +199,7 @@ pub enum SourceKind {
     Snmp { address: String, version: Version, vendor: Option<String> },
     Unifi { url: String, site: String, user: String, password: String, tls: Tls },
     Ubus { url: String, user: String, password: String, tls: Tls },
+    RouterOs { url: String, user: String, password: String, tls: Tls },
     Hostapd { socket: PathBuf },
     Nl80211 { interface: String },
     Remote { url: String, password: Option<String>, tls: Tls },
@@ -236,6 +241,9 @@ impl SourceConfig {
             SourceKind::Ubus { url, user, password, tls } => {
                 Box::new(Ubus::new(url, Credentials { user, password }, tls, timeout)?)
             }
+            SourceKind::RouterOs { url, user, password, tls } => {
+                Box::new(RouterOs::new(url, Credentials { user, password }, tls, timeout)?)
+            }
             SourceKind::Hostapd { socket } => Box::new(Hostapd::new(socket, timeout)),
             SourceKind::Nl80211 { interface } => Box::new(StationDump::new(interface, timeout)),
             SourceKind::Remote { url, password, tls } => Box::new(Remote::new(url, password.as_deref(), tls, timeout)?),
@@ -248,6 +256,7 @@ impl SourceConfig {
             SourceKind::Snmp { address, .. } => format!("snmp {address}"),
             SourceKind::Unifi { url, .. } => format!("unifi {url}"),
             SourceKind::Ubus { url, .. } => format!("ubus {url}"),
+            SourceKind::RouterOs { url, .. } => format!("routeros {url}"),
             SourceKind::Hostapd { socket } => format!("hostapd {}", socket.display()),
             SourceKind::Nl80211 { interface } => format!("nl80211 {interface}"),
             SourceKind::Remote { url, .. } => format!("evenair {url}"),
@@ -279,7 +288,9 @@ impl TelemetrySpec {
         let secrets = self.secrets(problems);
         let kind = match kind {
             KindWord::Snmp => self.snmp(secrets.as_ref(), problems),
-            KindWord::Unifi | KindWord::Ubus | KindWord::Evenair => self.web(kind, secrets.as_ref(), problems),
+            KindWord::Unifi | KindWord::Ubus | KindWord::RouterOs | KindWord::Evenair => {
+                self.web(kind, secrets.as_ref(), problems)
+            }
             KindWord::Hostapd => {
                 self.socket.as_ref().map(|socket| Some(SourceKind::Hostapd { socket: socket.get(problems)?.into() }))?
             }
@@ -373,8 +384,10 @@ impl TelemetrySpec {
         }
         let user = self.user.as_ref()?.get(problems);
         let (url, user, password, tls) = (url?, user?, password?, tls?);
-        if kind == KindWord::Ubus {
-            return Some(SourceKind::Ubus { url, user, password, tls });
+        match kind {
+            KindWord::Ubus => return Some(SourceKind::Ubus { url, user, password, tls }),
+            KindWord::RouterOs => return Some(SourceKind::RouterOs { url, user, password, tls }),
+            _ => {}
         }
         let is_name =
             |text: &String| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));

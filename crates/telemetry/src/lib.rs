@@ -6,6 +6,7 @@
 //!
 //! - [`snmp`]: SNMP v2c and v3, with the vendors' tables as data;
 //! - [`unifi`]: the local API of a UniFi controller;
+//! - [`routeros`]: MikroTik RouterOS 7, by its REST API;
 //! - [`ubus`]: OpenWrt's remote procedure calls over HTTP;
 //! - [`hostapd`]: hostapd's control socket, where the access point is on this machine;
 //! - [`nl80211`]: the kernel's own list of stations, likewise;
@@ -19,6 +20,7 @@ mod mode;
 pub mod nl80211;
 mod pollers;
 pub mod remote;
+pub mod routeros;
 pub mod snmp;
 mod source;
 mod tls;

@@ -39,13 +39,15 @@ fn every_kind_is_read_and_opens() {
     let unifi = one(&format!("kind = \"unifi\"\nurl = \"https://c:8443\"\n{account}verify = false\n"), password);
     assert!(matches!(&unifi.kind, SourceKind::Unifi { site, tls: Tls::Any, .. } if site == "default"));
     let ubus = one(&format!("kind = \"ubus\"\nurl = \"http://ap\"\n{account}"), password);
+    let routeros = one(&format!("kind = \"routeros\"\nurl = \"https://ap\"\n{account}"), password);
+    assert!(matches!(&routeros.kind, SourceKind::RouterOs { user, tls: Tls::Public, .. } if user == "reader"));
     let hostapd = one("kind = \"hostapd\"\nsocket = \"/var/run/hostapd/wlan0\"\n", "");
     let kernel = one("kind = \"nl80211\"\ninterface = \"wlan0\"\n", "");
     let there = one("kind = \"evenair\"\nurl = \"http://ap:9470\"\nsecrets = \"{}\"\n", password);
     assert!(matches!(&there.kind, SourceKind::Remote { password: Some(it), .. } if it == "secret word"));
     let open = one("kind = \"evenair\"\nurl = \"http://127.0.0.1:9470\"\n", "");
     assert!(matches!(&open.kind, SourceKind::Remote { password: None, .. }));
-    for source in [plain, v3, unifi, ubus, hostapd, kernel, there, open] {
+    for source in [plain, v3, unifi, ubus, routeros, hostapd, kernel, there, open] {
         let opened = source.open().unwrap_or_else(|error| panic!("{source:?}: {error}"));
         assert!(opened.name().starts_with(&source.name()), "{} and {}", opened.name(), source.name());
         assert!(!format!("{source:?}").contains("secret word"));
@@ -93,6 +95,12 @@ fn errors_are_reported_with_the_allowed_values() {
             "kind = \"ubus\"\nurl = \"https://a\"\nuser = \"u\"\nsecrets = \"{}\"\ncertificate = \"{}\"\n",
             password,
             &["is no certificate", "PEM"],
+        ),
+        ("kind = \"routeros\"\nurl = \"https://a\"\n", "", &["without user", "without secrets"]),
+        (
+            "kind = \"routeros\"\nurl = \"https://a\"\nuser = \"u\"\nsecrets = \"{}\"\nsite = \"s\"\n",
+            password,
+            &["kind = \"routeros\" does not use this"],
         ),
         ("kind = \"evenair\"\n", "", &["without url"]),
         ("kind = \"evenair\"\nurl = \"http://a\"\nsecrets = \"{}\"\n", "", &["has no password"]),

@@ -7,12 +7,13 @@ use crate::parsers::read;
 use crate::{answers, web_answers};
 
 /// One answer with a single station for each of [`crate::parsers`].
-const ANSWERS: [&str; 5] = [
+const ANSWERS: [&str; 6] = [
     "02:00:00:00:00:0a\nflags=[AUTH]\nsignal=-61\nrx_rate_info=60\ntx_rate_info=540 mcs 7 shortGI\n",
     "Station 02:00:00:00:00:0a (on wlan0)\n\tsignal:\t-61 [-64, -63] dBm\n\ttx bitrate:\t54.0 MBit/s\n",
     r#"{"data":[{"mac":"02:00:00:00:00:0a","is_wired":false,"signal":-61,"tx_rate":54000,"rx_rate":6000.5,"ip":"10.0.0.1"}]}"#,
     r#"{"clients":{"02:00:00:00:00:0a":{"signal":-61,"rate":{"rx":6000,"tx":54000}}}}"#,
     r#"[{"source":"hostapd a","from":"b","stations":[{"mac":"02:00:00:00:00:0a","signal_dbm":-61,"idle_ms":12}],"radios":[]}]"#,
+    r#"[{"mac-address":"02:00:00:00:00:0a","interface":"wlan1","signal":"-61","tx-rate":"573.5Mbps-80MHz/2S","last-activity":"4s750ms"}]"#,
 ];
 
 #[test]

@@ -6,6 +6,7 @@ mod changed;
 mod hostapd;
 mod parsers;
 mod recorded;
+mod routeros;
 mod server;
 mod snmp;
 mod tls;

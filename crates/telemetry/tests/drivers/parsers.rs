@@ -1,6 +1,6 @@
 //! Every parser of an answer, for changed answers in [`crate::changed`] and in `fuzz/fuzz_targets/telemetry.rs`.
 
-use evenair_telemetry::{hostapd, nl80211, remote, ubus, unifi};
+use evenair_telemetry::{hostapd, nl80211, remote, routeros, ubus, unifi};
 
 /// Parses a text by each of them. Returns the number of stations.
 pub fn read(text: &str) -> usize {
@@ -10,5 +10,7 @@ pub fn read(text: &str) -> usize {
         + nl80211::parse(text).stations.len()
         + json.as_ref().and_then(|json| unifi::read(json).ok()).map_or(0, |reading| reading.stations.len())
         + json.as_ref().and_then(|json| remote::read(json).ok()).map_or(0, |reading| reading.stations.len())
+        + json.as_ref().and_then(|json| routeros::read(json).ok()).map_or(0, |read| read.iter().flatten().count())
+        + json.as_ref().map_or(0, |json| routeros::interfaces(json).len())
         + json.as_ref().map_or(0, |json| ubus::stations(json).flatten().count())
 }

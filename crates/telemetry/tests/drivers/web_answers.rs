@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenair_telemetry::remote::Remote;
+use evenair_telemetry::routeros::RouterOs;
 use evenair_telemetry::ubus::Ubus;
 use evenair_telemetry::unifi::Unifi;
 use evenair_telemetry::{Credentials, Reading, Source, TelemetryError, Tls};
@@ -27,7 +28,7 @@ thread_local! {
     static SERVER: RefCell<Option<Answering>> = const { RefCell::new(None) };
 }
 
-/// Polls a server that responds from these bytes. The first one selects the driver: UniFi, ubus or another evenair.
+/// Polls a server that responds from these bytes. The first one selects the driver: UniFi, ubus, another evenair or RouterOS.
 ///
 /// # Errors
 /// As for any server with malformed responses.
@@ -39,10 +40,11 @@ pub fn poll(bytes: &[u8]) -> Result<Reading, TelemetryError> {
         let (url, tls) = (&server.url, Tls::Public);
         let account = Credentials { user: "reader", password: "right" };
         // Not by `poll_once`, which would hide a panic.
-        match kind % 3 {
+        match kind % 4 {
             0 => Unifi::new(url, "default", account, &tls, TIMEOUT)?.poll(),
             1 => Ubus::new(url, account, &tls, TIMEOUT)?.poll(),
-            _ => Remote::new(url, None, &tls, TIMEOUT)?.poll(),
+            2 => Remote::new(url, None, &tls, TIMEOUT)?.poll(),
+            _ => RouterOs::new(url, account, &tls, TIMEOUT)?.poll(),
         }
     })
 }
