@@ -18,7 +18,7 @@ export function station(at, more = {}) {
     down_mbps: measured(12 / at), up_mbps: measured(0.4), air_down: charged(0.5 / at), air_up: charged(0.1 / at),
     rate_mbps: at % 2 ? { value: 143.4, source: "reported" } : at % 4 ? unknown : { value: 24, source: "inferred" },
     mode: at % 2 ? "HE MCS 11" : null, signal_dbm: at % 2 ? { value: -60, source: "reported" } : unknown, held: 0, active: true,
-    latency, losses, ...more,
+    latency, losses, counted: { dropped: 2, for_a_later_page: 1 }, ...more,
   };
 }
 
@@ -98,7 +98,7 @@ export const bypassed = {
     name: "hall", access_points: ["hall"], down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown,
     capacity_mbps: unknown, held: 0, wait_p95_ms: unknown, stations: 2, active: undefined, latency: {},
   }],
-  stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined, latency: {}, losses: undefined })],
+  stations: [station(1, { down_mbps: unknown, up_mbps: unknown, air_down: unknown, air_up: unknown, active: undefined, latency: {}, losses: undefined, counted: undefined })],
 };
 
 /** This many flows of a station that began at 0; each moves 0.1 Mb/s more than the previous one. */

@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import { airOf, known, lately, type Domain, type Line, type Station } from "./feed";
 import { Flows } from "./flows";
-import { legs, lossOf, ms, spread } from "./legs";
+import { countsInWords, legs, lossOf, ms, spread } from "./legs";
 import { may } from "./me";
 import { domainMeans, meanIn, stationMeans, type Mean } from "./means";
 import { hidden, nameOf, ordered } from "./names";
@@ -111,15 +111,16 @@ function rateOf({ rate_mbps, mode }: Station): string {
 }
 
 /** All details of a station. */
-function Details({ station, losses, columns }: { station: Station; losses: Mean["losses"]; columns: number }) {
+function Details({ station, mean, columns }: { station: Station; mean: Mean; columns: number }) {
   const { box, wlan, internet_queue, internet } = station.latency ?? {};
   const rows: [string, string][] = [
     ["Wait in the box", spread(box)],
     ["Access point and air, and back", spread(wlan)],
     ["Wait for the Internet link", internet_queue ? spread(internet_queue) : "none"],
     ["Beyond the wire port, and back", spread(internet)],
-    ["Lost toward it, 10 s", legs(losses.down)],
-    ["Lost from it, 10 s", legs(losses.up)],
+    ["Lost toward it, 10 s", legs(mean.losses.down)],
+    ["Lost from it, 10 s", legs(mean.losses.up)],
+    ["Packets in the box, 10 s", countsInWords(mean.counted)],
     ["Waiting in the box now", `${station.held} packets`],
     ["Rate", rateOf(station)],
     ["Access point", station.access_point ?? `${UNKNOWN}, of ${station.domain}`],
@@ -196,7 +197,7 @@ function Row({ entry, scale, shares, tag, columns }: RowProps) {
         )}
         {columns.signal && <td class="n far">{number(station.signal_dbm, 0)}</td>}
       </tr>
-      {isOpen && <Details station={station} losses={mean.losses} columns={7 + Object.values(columns).filter(Boolean).length} />}
+      {isOpen && <Details station={station} mean={mean} columns={7 + Object.values(columns).filter(Boolean).length} />}
     </>
   );
 }

@@ -40,6 +40,9 @@ export interface Timed {
   losses?: Losses;
 }
 
+/** Packets of a station by what the box counted, in the last second, under keys that the box chooses. */
+export type StationCounts = Record<string, number>;
+
 export interface Call {
   station: string;
   refused?: string | null;
@@ -109,6 +112,8 @@ export interface Station extends Timed {
   mode?: string | null;
   signal_dbm: Value;
   held: number;
+  /** Absent while it is unknown. */
+  counted?: StationCounts;
   active?: boolean;
 }
 

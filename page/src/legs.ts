@@ -1,5 +1,5 @@
 // Latency and loss by leg, as text and numbers.
-import type { LossCounts, Losses, Times } from "./feed";
+import type { LossCounts, Losses, StationCounts, Times } from "./feed";
 import { UNKNOWN } from "./words";
 
 export function ms(value: number | undefined): string {
@@ -23,4 +23,10 @@ export function lossOf({ down, up }: Losses): number | null {
 export function legs(counts: LossCounts): string {
   if (counts.data === 0) return counts.here > 0 ? `${counts.here} in the box, elsewhere ${UNKNOWN}` : UNKNOWN;
   return `${counts.here} in the box, ${counts.wlan} on the Wi-Fi, ${counts.wire} beyond the wire port, of ${counts.data} segments`;
+}
+
+/** Counts of the box by their keys: "3 dropped, 12 marked". */
+export function countsInWords(counts: StationCounts | undefined): string {
+  if (!counts) return UNKNOWN;
+  return Object.entries(counts).map(([key, count]) => `${count} ${key.replaceAll("_", " ")}`).join(", ");
 }

@@ -1,6 +1,6 @@
 // Means of the last ten seconds: values of single seconds vary much, and the box's sentences state the same means.
 import { computed } from "@preact/signals";
-import { known, lately, type Latency, type LossCounts, type Losses, type Times, type Value } from "./feed";
+import { known, lately, type Latency, type LossCounts, type Losses, type StationCounts, type Times, type Value } from "./feed";
 
 /** Objects with means: stations, access points, contention domains and, without its air, the whole box. */
 interface Measured {
@@ -10,6 +10,7 @@ interface Measured {
   air_up?: Value;
   latency?: Latency;
   losses?: Losses;
+  counted?: StationCounts;
 }
 
 export interface Mean {
@@ -23,6 +24,8 @@ export interface Mean {
   internet?: number;
   /** Sums, not means. */
   losses: Losses;
+  /** Sums; undefined: unknown in all seconds. */
+  counted?: StationCounts;
 }
 
 /** The mean of the known values. */
@@ -58,6 +61,15 @@ function lossesOf(all: (Losses | undefined)[]): Losses {
   return sum;
 }
 
+function countedOf(all: (StationCounts | undefined)[]): StationCounts | undefined {
+  const seen = all.filter((counts) => counts != null);
+  const sum: StationCounts = {};
+  for (const counts of seen) {
+    for (const [key, count] of Object.entries(counts)) sum[key] = (sum[key] ?? 0) + count;
+  }
+  return seen.length > 0 ? sum : undefined;
+}
+
 function fold(seconds: Measured[]): Mean {
   return {
     down_mbps: meanOf(seconds.map((one) => one.down_mbps)),
@@ -68,6 +80,7 @@ function fold(seconds: Measured[]): Mean {
     wlan: p95Of(seconds.map((one) => one.latency?.wlan)),
     internet: p95Of(seconds.map((one) => one.latency?.internet)),
     losses: lossesOf(seconds.map((one) => one.losses)),
+    counted: countedOf(seconds.map((one) => one.counted)),
   };
 }
 

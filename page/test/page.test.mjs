@@ -230,6 +230,20 @@ test("a PHY rate is reported, inferred or unknown", async () => {
   });
 });
 
+test("counts of a station are sums of ten seconds, by whatever name the box gives, or unknown", async () => {
+  const counts = async (state, expected) => during(state, async () => {
+    await onPage({ viewport: { width: 1400, height: 900 } }, async (page) => {
+      await page.goto(address);
+      await page.getByRole("button", { name: "laptop-1" }).click();
+      const said = page.locator(".details div", { hasText: /^Packets in the box/ }).locator("dd");
+      await said.waitFor();
+      assert.match(await said.innerText(), expected);
+    });
+  });
+  await counts({}, /^(\d*[02468]) dropped, \d+ for a later page$/);
+  await counts(bypassed, /^unknown$/);
+});
+
 test("empty: a box that has seen no station", async () => {
   await during({ stations: [], totals: { stations: 0, active: 0 } }, async () => {
     await look("empty", "No station is active", async (page) => {

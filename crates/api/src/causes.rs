@@ -8,7 +8,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 pub use evenair_units::causes::{Cause, Counts, DropReason, Drops};
-pub use evenair_units::counters::{Counted, Counter};
+pub use evenair_units::counters::{Counted, Counter, StationCounted, StationCounter};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};

@@ -15,6 +15,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::causes::{self, StationCounted};
 use crate::health::reason::HealthStatus;
 use crate::histogram::Histogram;
 use crate::{CallStatus, Carrier, FlowStatus, GuardState, Mode};
@@ -410,6 +411,15 @@ pub struct AccessPoint {
     pub losses: Option<Losses>,
 }
 
+/// What the manager counted of a station's packets in the last second; each under its own key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StationCounts {
+    /// The counts.
+    #[serde(flatten, with = "causes::flat")]
+    #[schemars(with = "causes::AllCounts<causes::StationCounter>")]
+    pub counts: StationCounted,
+}
+
 /// A station. Rates are of IP-level bytes, means of the last second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -448,6 +458,9 @@ pub struct Station {
     /// It had traffic in the last second; absent if the box does not see the traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
+    /// Counts of its packets in the last second; absent if the box does not see the traffic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted: Option<StationCounts>,
     /// Latency of its packets.
     pub latency: Latency,
     /// Losses of its packets; absent if the box does not see the traffic.

@@ -17,7 +17,7 @@ use crate::loss::Losses;
 use crate::pacer::guard::{GuardReport, GuardStep};
 use crate::{
     Codec, Config, ConfigError, Counted, Counter, DelayReport, DropReason, Drops, GroupReport, Label, Place,
-    RateReport, Refusal, ReportCounts, ReportedRate, SpeechReport, UplinkReport,
+    RateReport, Refusal, ReportCounts, ReportedRate, SpeechReport, StationCounted, UplinkReport,
 };
 
 /// What the operator asks for.
@@ -541,6 +541,8 @@ pub struct StationReport {
     pub from_station: Bytes,
     /// Whether it takes more than its share of the medium, as an unresponsive sender.
     pub over_share: bool,
+    /// Other counts since it was learned.
+    pub counted: StationCounted,
     /// Losses since it was learned.
     pub losses: Losses,
     /// Latency of its packets since it was learned; `None`: no packet was timed.

@@ -106,7 +106,7 @@ pub use config::without::{Mechanism, Without};
 pub use domain::groups::{GroupReport, GroupShare};
 pub use evenair_sched::{BucketConfig, CodelConfig};
 pub use evenair_units::causes::{Cause, DropReason, Drops};
-pub use evenair_units::counters::{Counted, Counter};
+pub use evenair_units::counters::{Counted, Counter, StationCounted, StationCounter};
 pub use ids::{ClassId, Direction};
 pub use latency::delays::DelayReport;
 pub use latency::{DOUBLINGS, Latency, Leg, Times};

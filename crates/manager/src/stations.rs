@@ -39,7 +39,7 @@ use crate::loss::Losses;
 use crate::pacer::aggregating::paced::Paced;
 use crate::pacer::guard::Confirmed;
 use crate::pacer::standing::RatesSaid;
-use crate::{Label, Place};
+use crate::{Label, Place, StationCounted};
 use access_points::Table;
 use bits::Bits;
 use config::StationConfig;
@@ -278,6 +278,7 @@ impl Stations {
             account: Account::default(),
             last_seen: now,
             latency: None,
+            counted: StationCounted::default(),
             losses: Losses::default(),
             is_heard: false,
             is_shared: false,

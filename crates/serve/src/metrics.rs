@@ -564,6 +564,7 @@ mod tests {
             "evenair_stations_left_out 0",
             "evenair_access_point_transmit_bytes_total{access_point=\"unknown\"} 0",
             "evenair_station_over_share{ifname=\"eth1\",mac=\"02:00:00:00:00:01\"} 0",
+            "evenair_station_packets_total{ifname=\"eth1\",mac=\"02:00:00:00:00:01\",what=\"dropped\"} 0",
         ] {
             assert!(page.contains(part), "{part} is missing in:\n{page}");
         }

@@ -41,6 +41,21 @@ crate::causes! {
 /// One count for each [`Counter`].
 pub type Counted = Counts<Counter, { Counter::ALL.len() }>;
 
+crate::causes! {
+    /// What the manager counts for each station, since it was learned.
+    ///
+    /// To add a counter, add a line here, at the end, and count it where it happens, by `Manager::count_for_station`: two files. Reports,
+    /// sums over shards, the status, the watch feed with REST, the page, `evenair top`, `evenair status --all` and the metrics iterate
+    /// over [`Cause::ALL`].
+    pub enum StationCounter {
+        Dropped: "dropped", "dropped",
+            "Dropped by the manager, in both directions.";
+    }
+}
+
+/// One count for each [`StationCounter`].
+pub type StationCounted = Counts<StationCounter, { StationCounter::ALL.len() }>;
+
 impl Counter {
     /// Whether it counts packets; the others count events.
     pub const fn is_of_packets(self) -> bool {

@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use evenair_api::causes::StationCounted;
 use evenair_api::watch::{
-    self, AccessPoint, Class, Domain, Histograms, LegHistograms, Line, MOST_STATIONS, Source, Station, Totals, VERSION,
-    Value,
+    self, AccessPoint, Class, Domain, Histograms, LegHistograms, Line, MOST_STATIONS, Source, Station, StationCounts,
+    Totals, VERSION, Value,
 };
 use evenair_api::{ClassStatus, DomainStatus, FlowStatus, Mode, RateSource, StationStatus, Status};
 use evenair_manager::{DelayReport, Hop, Latency, Losses, Report};
@@ -66,7 +67,7 @@ impl Taken {
     }
 }
 
-/// Bytes and charged airtime (in seconds) of a station, scaled to the length of the totals' interval; latencies and losses are
+/// Bytes and charged airtime (in seconds) of a station, scaled to the length of the totals' interval; counts, latencies and losses are
 /// unscaled.
 #[derive(Clone, Copy, Default)]
 struct Moved {
@@ -74,6 +75,7 @@ struct Moved {
     up: u64,
     air_down_s: f64,
     air_up_s: f64,
+    counted: StationCounted,
     latency: Latency,
     losses: Losses,
 }
@@ -344,6 +346,7 @@ impl Interval<'_> {
             signal_dbm: Value::new(reported.and_then(|reported| reported.signal_dbm).map(f64::from), Source::Reported),
             held: 0,
             active: moved.map(is_active),
+            counted: moved.map(|moved| StationCounts { counts: moved.counted }),
             latency: moved.map_or_else(watch::Latency::default, |moved| written(&moved.latency)),
             losses: moved.map(|moved| lost(&moved.losses)),
         }
@@ -392,6 +395,7 @@ fn moved(before: Option<&StationStatus>, now: &StationStatus) -> Moved {
         up: since(|station| station.from_station_bytes),
         air_down_s: air(|station| station.charged_airtime_down_s),
         air_up_s: air(|station| station.charged_airtime_up_s),
+        counted: before.map_or(now.counted, |before| now.counted.since(&before.counted)),
         latency: Latency::default(),
         losses: Losses::default(),
     }
@@ -403,7 +407,7 @@ fn add(a: Moved, b: Option<Moved>) -> Option<Moved> {
         up: a.up + b.up,
         air_down_s: a.air_down_s + b.air_down_s,
         air_up_s: a.air_up_s + b.air_up_s,
-        // Classes have their own latencies and losses.
+        // Latencies and losses are added up separately; counts are of stations alone.
         ..Moved::default()
     })
 }
@@ -422,6 +426,7 @@ fn held_by_station(flows: &[FlowStatus]) -> BTreeMap<&str, u64> {
 
 #[cfg(test)]
 mod tests {
+    use evenair_api::causes::{Cause, StationCounter};
     use evenair_manager::{Config, Manager, StationConfig};
     use evenair_packet::MacAddr;
     use evenair_units::{Instant, Span};
@@ -448,6 +453,9 @@ mod tests {
         let station = &mut report.stations[0];
         station.to_station.0 = 1_000_000 * seconds;
         station.airtime = Span::from_millis(500 * seconds);
+        StationCounter::ALL
+            .iter()
+            .for_each(|&counter| station.counted[counter] = (3 + counter.index() as u64) * seconds);
         state(seconds, mode, &report)
     }
 
@@ -553,6 +561,23 @@ mod tests {
         assert_eq!(totals.active, None);
         assert_eq!(line.stations.expect("there")[0].down_mbps, Value::UNKNOWN);
         assert_eq!(line.domains.expect("there")[0].down_mbps, Value::UNKNOWN);
+    }
+
+    #[test]
+    fn each_count_of_a_station_is_that_of_the_interval() {
+        let (before, now) = (taken(10, Mode::Inserted), taken(12, Mode::Inserted));
+        let counted = |before, now| line_of(before, now).stations.expect("there")[0].counted;
+        let counts = counted(Some(&before), &now).expect("seen").counts;
+        for (counter, count) in counts.iter() {
+            assert_eq!(count, 2 * (3 + counter.index() as u64), "{counter:?}");
+            assert_eq!(
+                now.status.stations[0].counted[counter],
+                12 * (3 + counter.index() as u64),
+                "{counter:?} in the status"
+            );
+        }
+        assert_eq!(counted(None, &now), None);
+        assert_eq!(counted(Some(&before), &taken(12, Mode::Bypassed)), None);
     }
 
     #[test]

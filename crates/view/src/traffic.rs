@@ -48,6 +48,7 @@ pub(crate) fn station(report: &StationReport, now: Instant, sources: &[&str]) ->
         to_station_bytes: report.to_station.0,
         from_station_bytes: report.from_station.0,
         over_share: report.over_share,
+        counted: report.counted,
         reported: report.reported.map(|reported| reported_rate(&reported, now, sources)),
     }
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::causes::{self, StationCounted};
 use crate::states::read_rate_source;
 use crate::{Direction, RateSource};
 
@@ -73,6 +74,10 @@ pub struct StationStatus {
     pub from_station_bytes: u64,
     /// It takes more than its share of the medium, and cannot be held back.
     pub over_share: bool,
+    /// What the manager counted of its packets; each under its own key.
+    #[serde(flatten, with = "causes::flat")]
+    #[schemars(with = "causes::AllCounts<causes::StationCounter>")]
+    pub counted: StationCounted,
     /// Its telemetry, if valid.
     #[serde(default, alias = "told")]
     pub reported: Option<StationReportStatus>,
@@ -207,6 +212,7 @@ mod tests {
 
     use super::*;
     use crate::Status;
+    use crate::causes::{Cause, StationCounter};
 
     /// The value with a key renamed.
     fn renamed(mut value: Value, from: &str, to: &str) -> Value {
@@ -233,6 +239,20 @@ mod tests {
         let mut wrong = unknown;
         wrong["rate_source"] = "guessed".into();
         assert!(serde_json::from_value::<StationStatus>(wrong).is_err());
+    }
+
+    #[test]
+    fn each_count_has_its_key_beside_the_others_and_is_zero_without_it() {
+        let mut station = StationStatus { mac: "02:00:00:00:00:01".into(), ..Default::default() };
+        StationCounter::ALL.iter().for_each(|&counter| station.counted[counter] = 7 + counter.index() as u64);
+        let mut written = serde_json::to_value(&station).expect("serialises");
+        assert_eq!(serde_json::from_value::<StationStatus>(written.clone()).expect("reads"), station);
+        for counter in StationCounter::ALL {
+            let count = written.as_object_mut().expect("a table").remove(counter.key());
+            assert_eq!(count, Some((7 + counter.index()).into()), "{counter:?}");
+        }
+        let older: StationStatus = serde_json::from_value(written).expect("reads");
+        assert_eq!(older, StationStatus { counted: StationCounted::default(), ..station });
     }
 
     #[test]

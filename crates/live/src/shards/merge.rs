@@ -198,6 +198,7 @@ fn stations(a: Vec<StationReport>, b: Vec<StationReport>) -> Vec<StationReport> 
                     to_station: most.to_station + least.to_station,
                     from_station: most.from_station + least.from_station,
                     over_share: most.over_share || least.over_share,
+                    counted: most.counted + least.counted,
                     losses: most.losses.plus(&least.losses),
                     latency: latency(most.latency, least.latency),
                     name: most.name.clone().or(least.name),
@@ -288,6 +289,7 @@ fn rate_reports(a: ReportCounts, b: ReportCounts) -> ReportCounts {
 
 #[cfg(test)]
 mod tests {
+    use evenair_manager::{Cause, StationCounter};
     use evenair_units::Span;
 
     use super::*;
@@ -298,6 +300,7 @@ mod tests {
         let mut other = snapshot();
         other.report.stations[0].airtime = Span::from_millis(3);
         other.report.stations[0].to_station.0 = 7;
+        StationCounter::ALL.iter().for_each(|&counter| other.report.stations[0].counted[counter] = 5);
         other.carrier = Carrier::Box;
         let each = other.packets();
         let merged = merge(vec![snapshot(), other]);
@@ -308,6 +311,7 @@ mod tests {
         let stations = &merged.report.stations;
         assert_eq!((stations.len(), merged.report.stations_known), (1, 1));
         assert_eq!((stations[0].airtime, stations[0].to_station.0), (Span::from_millis(3), 7));
+        assert!(stations[0].counted.iter().all(|(_, count)| count == 5));
         assert_eq!((merged.carrier, merged.shards.len()), (Carrier::Releasing, 2));
         assert_eq!((&merged.shards[0].domains, merged.shards[1].domains.len()), (&vec!["default".to_owned()], 0));
     }

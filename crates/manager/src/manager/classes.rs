@@ -10,7 +10,7 @@ use crate::ids::{ClassId, DOWN, Direction, FlowId, UP};
 use crate::latency::Leg;
 use crate::loss::Passage;
 use crate::queues::classes::totals::Total;
-use crate::{ClassReport, Event, Observation};
+use crate::{ClassReport, Event, Observation, StationCounter};
 
 impl<P: Send + 'static> Manager<P> {
     /// Handles a report of a station's network or group. Its flows change class with their next packets.
@@ -50,6 +50,11 @@ impl<P: Send + 'static> Manager<P> {
         let total = self.total_of(id);
         total.released += ip_len;
         total.airtime += charged;
+    }
+
+    /// Counts a packet of a flow for the flow's station.
+    pub(super) fn count_for_station(&mut self, id: FlowId, counter: StationCounter) {
+        self.stations.get_mut(self.flows.get(id).station).counted[counter] += 1;
     }
 
     /// Notes the time that a packet of a flow took on a leg.

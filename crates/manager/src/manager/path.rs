@@ -16,7 +16,7 @@ use crate::latency::Leg;
 use crate::pacer::{Completion, Outgoing};
 use crate::packet_cost::{PacketCost, Packets};
 use crate::queues::{Judgement, Room};
-use crate::{Counter, DropReason, Mode, Output};
+use crate::{Counter, DropReason, Mode, Output, StationCounter};
 
 /// IP-level size below which one-way datagrams are charged for their airtime, most of which is preamble, back-off and acknowledgment.
 /// Larger ones are charged for their virtual length in bits, since C_i, which is that of TCP with full packets, includes their overhead.
@@ -559,6 +559,7 @@ impl<P: Send + 'static> Manager<P> {
 
     pub(super) fn discard_toward(&mut self, direction: usize, packet: P, flow: FlowId, reason: DropReason) {
         self.flows.get_mut(flow).dropped += 1;
+        self.count_for_station(flow, StationCounter::Dropped);
         self.total_of(flow).dropped += 1;
         if reason != DropReason::AckSuperseded {
             self.note_dropped(flow, direction);

@@ -43,6 +43,7 @@ impl Station {
             from_station: self.from_station,
             over_share: self.account.is_over,
             latency: self.latency.clone(),
+            counted: self.counted,
             losses: self.losses,
             reported: self.reports.as_ref().and_then(|reports| reports.report(now)),
         }

@@ -15,6 +15,7 @@ use super::config::StationConfig;
 use super::debts::Debts;
 use super::neighbours::Address;
 use super::reports::ReportHistory;
+use crate::StationCounted;
 use crate::airtime_model::{AirtimeModel, Counted};
 use crate::flows::Answer;
 use crate::ids::{ClassId, DomainId};
@@ -79,6 +80,8 @@ pub(crate) struct Station {
     pub(super) last_seen: Instant,
     /// The pacer's state of the station.
     pub(crate) paced: Paced,
+    /// Counts of its packets.
+    pub(crate) counted: StationCounted,
     /// Losses of its packets.
     pub(crate) losses: Losses,
     /// Latency of its packets. Shared with reports of it, which do not change.

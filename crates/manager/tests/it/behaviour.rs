@@ -2,7 +2,7 @@
 
 use evenair_manager::{
     Collected, Collection, Command, Config, Controller, Counter, Direction, DropReason, Event, Level, Manager, Mode,
-    Observation, Output, Part, Policy, Reason,
+    Observation, Output, Part, Policy, Reason, StationCounted, StationCounter,
 };
 use evenair_packet::{Control, MacAddr, PacketMeta, Port, TcpFlags, Transport, Vlan};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
@@ -671,6 +671,9 @@ fn a_standing_download_loses_packets_or_is_marked_if_ecn_capable() {
         let (signals, other) = if ecn == 0 { (lost.len(), marked) } else { (marked, lost.len()) };
         assert!((5..60).contains(&signals) && other == 0, "ECN {ecn}: {marked} marked, {} lost", lost.len());
         assert_eq!(manager.counters()[Counter::Marked], marked as u64);
+        let counted: Vec<_> = manager.report(START).stations.iter().map(|station| station.counted).collect();
+        assert_eq!(counted[0][StationCounter::Dropped], lost.len() as u64);
+        assert!(counted[1..].iter().all(StationCounted::is_zero), "{counted:?}");
     }
 }
 

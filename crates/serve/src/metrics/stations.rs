@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use evenair_api::causes::{Cause, StationCounter};
 use evenair_api::health::SubjectKind;
 use evenair_api::{StationReportStatus, StationStatus, Status};
 
@@ -70,6 +71,19 @@ fn station_airtime(page: &mut Page, shown: &Shown<'_>) {
     }
 }
 
+/// Counts of every [`StationCounter`], with explanations.
+fn station_packets(page: &mut Page, shown: &Shown<'_>) {
+    let each: String =
+        StationCounter::ALL.iter().map(|counter| format!(" {}: {}", counter.key(), counter.help())).collect();
+    let help = format!("Packets of the station, by what became of them.{each}");
+    page.family("evenair_station_packets_total", Kind::Counter, &help);
+    for (mac, station) in &shown.stations {
+        for (counter, count) in station.counted.iter() {
+            page.sample(&[("ifname", shown.interface), ("mac", mac), ("what", counter.key())], count);
+        }
+    }
+}
+
 pub(super) fn write(page: &mut Page, status: &Status, shown: &Shown<'_>) {
     page.family("wifi_stations", Kind::Gauge, "Stations that the box knows.");
     page.sample(&[("ifname", shown.interface)], status.stations_known);
@@ -90,6 +104,7 @@ pub(super) fn write(page: &mut Page, status: &Status, shown: &Shown<'_>) {
     of_each("evenair_station_receive_bytes_total", Kind::Counter, help, |station| station.from_station_bytes as f64);
     let help = "1 for a station that takes more than its share of the medium and cannot be held back.";
     of_each("evenair_station_over_share", Kind::Gauge, help, |station| f64::from(u8::from(station.over_share)));
+    station_packets(page, shown);
     reported_stations(page, shown);
     station_info(page, shown);
 }

@@ -31,11 +31,12 @@ fn line(station: &StationStatus, seconds: f64) -> String {
         (Some(mbps), RateSource::Inferred) => format!("as {mbps} Mb/s"),
     };
     format!(
-        "  station {} {:<NAME$} {rate:>12}  {:>5.1} % down, {:>5.1} % up{}",
+        "  station {} {:<NAME$} {rate:>12}  {:>5.1} % down, {:>5.1} % up{}{}",
         station.mac,
         shortened(station.name.as_deref().unwrap_or("-")),
         percent(station.charged_airtime_down_s),
         percent(station.charged_airtime_up_s),
+        if station.counted.is_zero() { String::new() } else { format!(", {}", station.counted) },
         if station.over_share { ", OVER ITS SHARE" } else { "" }
     )
 }
@@ -49,6 +50,8 @@ fn shortened(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use evenair_api::causes::{StationCounted, StationCounter};
+
     use super::*;
 
     fn station(number: usize, down: f64, up: f64) -> StationStatus {
@@ -63,7 +66,10 @@ mod tests {
 
     #[test]
     fn stations_are_listed_with_rate_and_charged_airtime_the_busiest_first() {
+        let mut counted = StationCounted::default();
+        counted[StationCounter::Dropped] = 7;
         let known = StationStatus {
+            counted,
             name: Some("a-laptop-with-a-long-name".into()),
             rate_mbps: Some(54.0),
             rate_source: RateSource::Reported,
@@ -77,7 +83,7 @@ mod tests {
         assert_eq!(
             lines(&status)[1..],
             [
-                "  station 02:00:00:00:00:02 a-laptop-with-\u{2026}      54 Mb/s   15.0 % down,  10.2 % up, OVER ITS SHARE",
+                "  station 02:00:00:00:00:02 a-laptop-with-\u{2026}      54 Mb/s   15.0 % down,  10.2 % up, dropped 7, OVER ITS SHARE",
                 "  station 02:00:00:00:00:01 -               rate unknown    2.0 % down,   0.0 % up",
                 "  station 02:00:00:00:00:03 -                  as 6 Mb/s    0.5 % down,   0.0 % up",
             ]

@@ -31,10 +31,12 @@ fn about(station: &Station) -> Vec<String> {
     let made_up = if station.random_mac { " (random MAC)" } else { "" };
     let place = station.access_point.as_deref().unwrap_or("an unknown access point");
     let mode = station.mode.as_ref().map_or_else(String::new, |mode| format!(", {mode}"));
+    let counted = station.counted.filter(|counted| !counted.counts.is_zero());
+    let counted = counted.map_or_else(String::new, |counted| format!("   last second: {}", counted.counts));
     let signal = station.signal_dbm.value.map_or_else(|| UNKNOWN.into(), |dbm| format!("{dbm:.0}"));
     vec![
         format!("{name}{}{made_up}", station.mac),
-        format!("at {place}, domain {}, weight {}", station.domain, station.weight),
+        format!("at {place}, domain {}, weight {}{counted}", station.domain, station.weight),
         format!("rate {}{mode}, signal {signal} dBm", rate_with_unit(station.rate_mbps)),
         format!(
             "down {}  up {} Mb/s   air {} %: {} down, {} up   {} packets held",
