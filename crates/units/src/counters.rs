@@ -50,6 +50,8 @@ crate::causes! {
     pub enum StationCounter {
         Dropped: "dropped", "dropped",
             "Dropped by the manager, in both directions.";
+        Marked: "marked", "marked",
+            "Released with the mark of ECN that congestion was experienced, in both directions.";
     }
 }
 

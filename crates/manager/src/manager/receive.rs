@@ -12,7 +12,7 @@ use crate::ids::{Direction, FlowId};
 use crate::latency::Leg;
 use crate::receiver::Steered;
 use crate::receiver::steering::Steering;
-use crate::{Counter, Mode, Output, ReceiverConfig, ReceiverReport};
+use crate::{Counter, Mode, Output, ReceiverConfig, ReceiverReport, StationCounter};
 
 /// Idle time after which a flow no longer counts as sharing a buffer.
 const UNUSED: Span = Span::from_secs(10);
@@ -158,6 +158,9 @@ impl<P: Send + 'static> Manager<P> {
             flow.watched.again[0] += u64::from(!is_new);
         }
         self.time_release(now, &held, port);
+        if held.marked {
+            self.count_for_station(held.flow, StationCounter::Marked);
+        }
         let window = held.tcp.as_ref().and_then(|tcp| self.lower_window(&held, port, tcp));
         self.counters[Counter::WindowsLowered] += u64::from(window.is_some());
         let dscp = if port == Port::Wlan { self.code_point(held.flow) } else { None };

@@ -673,6 +673,7 @@ fn a_standing_download_loses_packets_or_is_marked_if_ecn_capable() {
         assert_eq!(manager.counters()[Counter::Marked], marked as u64);
         let counted: Vec<_> = manager.report(START).stations.iter().map(|station| station.counted).collect();
         assert_eq!(counted[0][StationCounter::Dropped], lost.len() as u64);
+        assert_eq!(counted[0][StationCounter::Marked], marked as u64);
         assert!(counted[1..].iter().all(StationCounted::is_zero), "{counted:?}");
     }
 }
