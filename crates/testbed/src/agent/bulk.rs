@@ -134,7 +134,7 @@ mod tests {
             std::io::Result::Ok(())
         });
         let ours = App::new(0, 0, Arc::default());
-        let mut stream = connect(&ours, server, Role::Sender).expect("connected");
+        let mut stream = connect(&ours, server, Role::Sender, None).expect("connected");
         // Neither end sees a reset.
         send(&mut stream, Some(300_000)).expect("sent");
         receiving.join().expect("no panic").expect("received");
