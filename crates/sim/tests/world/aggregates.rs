@@ -2,7 +2,8 @@
 //! by collision. Rates are those of IP packets with DATA.
 
 use evenair_results::{RunResult, scalar};
-use evenair_scenario::Scenario;
+
+use crate::site::Site;
 
 /// Stations of one mode with one kind of traffic.
 #[derive(Clone, Copy)]
@@ -20,15 +21,14 @@ struct Case {
 /// Keys of the radio and of its stations.
 #[derive(Clone, Copy)]
 struct PhyKeys {
+    standard: &'static str,
+    /// Further keys of the radio.
     radio: &'static str,
     mode: &'static str,
-    /// Further keys of the radio.
-    more: &'static str,
 }
 
-const HE_7: PhyKeys = PhyKeys { radio: "standard = \"802.11ax\"", mode: "mcs = 7", more: "" };
-const VHT_8: PhyKeys =
-    PhyKeys { radio: "standard = \"802.11ac\"\nwidth = \"80 MHz\"", mode: "mcs = 8\nstreams = 2", more: "" };
+const HE_7: PhyKeys = PhyKeys { standard: "802.11ax", radio: "", mode: "mcs = 7" };
+const VHT_8: PhyKeys = PhyKeys { standard: "802.11ac", radio: "width = '80 MHz'", mode: "mcs = 8\nstreams = 2" };
 
 impl Case {
     fn new(phy: PhyKeys, stations: usize, rtt_ms: u32) -> Self {
@@ -43,51 +43,22 @@ impl Case {
     }
 
     fn run(&self, seed: u64) -> RunResult {
-        let Self { phy: PhyKeys { radio, mode, more }, stations, up, window, rtt_ms, ap_buffer, seconds } = *self;
-        let down = stations - up;
-        let tcp = window.map_or(String::new(), |window| format!("[tcp]\nwindow = \"{window} packets\"\n"));
-        let bulk = |name: &str, count: usize, from: usize, direction: &str| {
-            let stations = (from + 1..=from + count).map(|k| format!("\"s{k}\"")).collect::<Vec<_>>().join(", ");
-            let bulk = format!(
-                "[[bulk]]\nname = \"{name}\"\nstations = [{stations}]\nserver = \"server\"\ndirection = \"{direction}\"\n"
-            );
-            if count == 0 { String::new() } else { bulk }
-        };
-        let text = format!(
-            r#"version = 1
-name = "aggregates"
-seed = {seed}
-duration = "{end} s"
-[radio]
-{radio}
-profile = "ns-3"
-ap_buffer = "{ap_buffer}"
-station_buffer = "unlimited"
-{more}
-[lan]
-rate = "10 Gb/s"
-delay = "{delay} ms"
-buffer = "unlimited"
-{tcp}
-[[station]]
-name = "s"
-count = {stations}
-{mode}
-[[server]]
-name = "server"
-{down_flows}{up_flows}
-[[phase]]
-name = "steady"
-from = "3 s"
-to = "{end} s"
-"#,
-            end = seconds + 3,
-            delay = f64::from(rtt_ms) / 2.0,
-            down_flows = bulk("down", down, 0, "down"),
-            up_flows = bulk("up", up, down, "up"),
-        );
-        let scenario = Scenario::parse(&text, "aggregates.toml").unwrap_or_else(|error| panic!("{error}"));
-        evenair_sim::run(&scenario, |_| ()).unwrap()
+        let Self { phy: PhyKeys { standard, radio, mode }, stations, up, window, rtt_ms, ap_buffer, seconds } = *self;
+        let (down, end) = (stations - up, seconds + 3);
+        let names =
+            |numbers: std::ops::RangeInclusive<usize>| numbers.map(|k| format!("s{k}")).collect::<Vec<_>>().join(", ");
+        Site::new("aggregates", end)
+            .seed(seed)
+            .radio(standard, radio)
+            .and(&format!("profile = 'ns-3'\nap_buffer = '{ap_buffer}'\nstation_buffer = 'unlimited'"))
+            .lan("10 Gb/s", &format!("{} ms", f64::from(rtt_ms) / 2.0))
+            .and("buffer = 'unlimited'")
+            .each(window, |site, window| site.with(&format!("[tcp]\nwindow = '{window} packets'")))
+            .stations("s", stations, mode)
+            .when(down > 0, |site| site.bulk("down", &names(1..=down), "down"))
+            .when(up > 0, |site| site.bulk("up", &names(down + 1..=stations), "up"))
+            .phase("steady", 3, end)
+            .run()
     }
 }
 
@@ -133,9 +104,9 @@ fn tcp_with_a_window() {
 /// and of ours over the same time.
 #[test]
 fn tcp_through_a_deep_queue() {
-    const FQ_CODEL: &str = "ap_queue = { discipline = \"fq-codel\", driver = 100 }";
+    const FQ_CODEL: &str = "ap_queue = { discipline = 'fq-codel', driver = 100 }";
     let deep = Case { ap_buffer: "1000 packets", ..Case::new(HE_7, 1, 20) };
-    let above = PhyKeys { more: FQ_CODEL, ..HE_7 };
+    let above = PhyKeys { radio: FQ_CODEL, ..HE_7 };
     for (case, mbps, p50_ms) in [
         (deep, 71.81, Some(108.9)),
         (Case { up: 1, seconds: 4, ..deep }, 67.36, None),
@@ -158,44 +129,19 @@ fn tcp_through_a_deep_queue() {
 #[test]
 fn one_slow_station_before_a_fifo_and_before_the_airtime_scheduler() {
     let run = |radio: &str| {
-        let text = format!(
-            r#"version = 1
-name = "anomaly"
-duration = "20 s"
-[radio]
-standard = "802.11n"
-guard_interval = "0.4 us"
-edca_parameters = "hostapd"
-{radio}
-[[station]]
-name = "fast"
-count = 2
-mcs = 7
-streams = 2
-[[station]]
-name = "slow"
-mcs = 0
-[[server]]
-name = "server"
-[[udp]]
-name = "flood"
-stations = ["fast", "slow"]
-server = "server"
-direction = "down"
-rate = "100 Mb/s"
-[[phase]]
-name = "steady"
-from = "5 s"
-to = "20 s"
-"#
-        );
-        let scenario = Scenario::parse(&text, "anomaly.toml").unwrap_or_else(|error| panic!("{error}"));
-        evenair_sim::run(&scenario, |_| ()).unwrap()
+        Site::new("anomaly", 20)
+            .radio("802.11n", "guard_interval = '0.4 us'\nedca_parameters = 'hostapd'")
+            .and(radio)
+            .stations("fast", 2, "mcs = 7\nstreams = 2")
+            .station("slow", "mcs = 0")
+            .udp("flood", "fast, slow", "down", "100 Mb/s")
+            .phase("steady", 5, 20)
+            .run()
     };
     let share = |run: &RunResult, station: &str| value(run, &format!("measured_airtime.station.{station}.down_share"));
-    let fifo = run("ap_buffer = \"1000 packets\"");
-    let in_turn = run("ap_buffer = \"1000 packets\"\naggregation.order = \"stations\"");
-    let fair = run("ap_buffer = \"8192 packets\"\nap_queue = { discipline = \"mac80211\" }");
+    let fifo = run("ap_buffer = '1000 packets'");
+    let in_turn = run("ap_buffer = '1000 packets'\naggregation.order = 'stations'");
+    let fair = run("ap_buffer = '8192 packets'\nap_queue = { discipline = 'mac80211' }");
     for slow in [share(&fifo, "slow"), share(&in_turn, "slow")] {
         assert!((0.79..0.92).contains(&slow), "the slow station takes {slow}");
     }
@@ -209,40 +155,17 @@ to = "20 s"
 
 /// Ten stations of 802.11ac at 80 MHz with two streams behind an access point with this order of frames, without the box: total IP
 /// rate in Mb/s, and packets per PPDU of the access point; means of three seeds.
-fn ten_stations(order: &str, traffic: &str) -> (f64, f64) {
+fn ten_stations(order: &str, kind: &str, keys: &str) -> (f64, f64) {
     let run = |seed: u64| {
-        let text = format!(
-            r#"version = 1
-name = "ten"
-seed = {seed}
-duration = "20 s"
-[radio]
-standard = "802.11ac"
-width = "80 MHz"
-ap_buffer = "1000 packets"
-aggregation.order = "{order}"
-[lan]
-rate = "1 Gb/s"
-delay = "5 ms"
-[[station]]
-name = "s"
-count = 10
-mcs = 8
-streams = 2
-[[server]]
-name = "server"
-{traffic}
-stations = ["s"]
-server = "server"
-direction = "down"
-[[phase]]
-name = "steady"
-from = "5 s"
-to = "20 s"
-"#
-        );
-        let scenario = Scenario::parse(&text, "ten.toml").unwrap_or_else(|error| panic!("{error}"));
-        let run = evenair_sim::run(&scenario, |_| ()).unwrap();
+        let run = Site::new("ten", 20)
+            .seed(seed)
+            .radio("802.11ac", &format!("width = '80 MHz'\nap_buffer = '1000 packets'\naggregation.order = '{order}'"))
+            .lan("1 Gb/s", "5 ms")
+            .stations("s", 10, "mcs = 8\nstreams = 2")
+            .app(kind, if kind == "udp" { "flood" } else { "down" }, "s", "direction = 'down'")
+            .and(keys)
+            .phase("steady", 5, 20)
+            .run();
         let access = &run.phases[0].nodes.iter().find(|node| node.is_access_point()).expect("it is there").access;
         let packets: u64 = access.frames_by_attempts.iter().sum();
         (value(&run, "total_ip_mbps"), packets as f64 / access.attempts as f64)
@@ -250,7 +173,7 @@ to = "20 s"
     let runs = [1, 2, 3].map(run);
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
     let (mbps, packets) = (mean(&|run| run.0), mean(&|run| run.1));
-    println!("{order}, {traffic:?}: {mbps:.1} Mb/s, {packets:.2} packets in a PPDU");
+    println!("{order}, {kind}: {mbps:.1} Mb/s, {packets:.2} packets in a PPDU");
     (mbps, packets)
 }
 
@@ -261,8 +184,8 @@ const ORDERS: [&str; 3] = ["arrival", "stations", "neighbours"];
 /// frames with a neighbour.
 #[test]
 fn datagrams_to_ten_stations_before_each_order_of_frames() {
-    let flood = "[[udp]]\nname = \"flood\"\nrate = \"60 Mb/s\"\npayload = \"1472 bytes\"";
-    let [arrival, stations, neighbours] = ORDERS.map(|order| ten_stations(order, flood));
+    let keys = "rate = '60 Mb/s'\npayload = '1472 bytes'";
+    let [arrival, stations, neighbours] = ORDERS.map(|order| ten_stations(order, "udp", keys));
     assert!((1.0..1.3).contains(&neighbours.1), "{neighbours:?}");
     assert_near("single frames", neighbours.0, 93.2 * neighbours.1, 0.02);
     for (mbps, packets) in [arrival, stations] {
@@ -274,7 +197,7 @@ fn datagrams_to_ten_stations_before_each_order_of_frames() {
 /// downloads lose little.
 #[test]
 fn ten_downloads_before_each_order_of_frames() {
-    let [arrival, stations, neighbours] = ORDERS.map(|order| ten_stations(order, "[[bulk]]\nname = \"down\""));
+    let [arrival, stations, neighbours] = ORDERS.map(|order| ten_stations(order, "bulk", ""));
     let [part, packets] = [neighbours.0 / arrival.0, neighbours.1 / arrival.1];
     assert!((0.85..0.99).contains(&part) && (0.6..0.9).contains(&packets), "{part:.3} of the rate, {packets:.3}");
     assert!((0.85..1.05).contains(&(stations.0 / arrival.0)), "{stations:?} for {arrival:?}");
@@ -285,48 +208,20 @@ fn ten_downloads_before_each_order_of_frames() {
 #[test]
 fn pings_wait_for_the_airtime_released_to_the_mac() {
     let rtt = |aql: &str| {
-        let text = format!(
-            r#"version = 1
-name = "limits"
-duration = "12 s"
-[radio]
-standard = "802.11n"
-edca_parameters = "hostapd"
-ap_buffer = "8192 packets"
-ap_queue = {{ discipline = "mac80211"{aql} }}
-[lan]
-rate = "1 Gb/s"
-delay = "1 ms"
-[[station]]
-name = "slow"
-count = 5
-mcs = 0
-[[station]]
-name = "idle"
-mcs = 7
-[[server]]
-name = "server"
-[[udp]]
-name = "flood"
-stations = ["slow"]
-server = "server"
-direction = "down"
-rate = "5 Mb/s"
-[[ping]]
-name = "echo"
-stations = ["idle"]
-server = "server"
-interval = "100 ms"
-[[phase]]
-name = "steady"
-from = "2 s"
-to = "12 s"
-"#
-        );
-        let scenario = Scenario::parse(&text, "limits.toml").unwrap_or_else(|error| panic!("{error}"));
-        value(&evenair_sim::run(&scenario, |_| ()).unwrap(), "flow.echo.rtt_mean_ms")
+        let run = Site::new("limits", 12)
+            .radio("802.11n", "edca_parameters = 'hostapd'\nap_buffer = '8192 packets'")
+            .and(&format!("ap_queue = {{ discipline = 'mac80211'{aql} }}"))
+            .lan("1 Gb/s", "1 ms")
+            .stations("slow", 5, "mcs = 0")
+            .station("idle", "mcs = 7")
+            .udp("flood", "slow", "down", "5 Mb/s")
+            .ping("echo", "idle")
+            .and("interval = '100 ms'")
+            .phase("steady", 2, 12)
+            .run();
+        value(&run, "flow.echo.rtt_mean_ms")
     };
-    let lower = rtt(", aql_low = \"2 ms\", aql_high = \"4 ms\", aql_total = \"8 ms\"");
+    let lower = rtt(", aql_low = '2 ms', aql_high = '4 ms', aql_total = '8 ms'");
     let (usual, none) = (rtt(""), rtt(", aql = false"));
     println!("lower limits {lower:.1}, Linux's {usual:.1}, none {none:.1} ms");
     // Five stations may have 2 ms each, or 5 ms, beside the frame on the air; 128 packets at 6.5 Mb/s are 236 ms.
@@ -338,37 +233,15 @@ to = "12 s"
 /// Downloads of two stations of 802.11ax in 20 MHz, at 143.4 and 8.6 Mb/s, through a queue of 1,000 packets at the access
 /// point: each station's measured airtime, and the fast one's goodput in Mb/s.
 fn fast_and_slow(what: &str, inserted: bool, seed: u64) -> ([f64; 2], f64) {
-    let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
-    let text = format!(
-        r#"version = 1
-name = "two-modes"
-seed = {seed}
-duration = "60 s"
-[radio]
-standard = "802.11ax"
-ap_buffer = "1000 packets"
-[[station]]
-name = "fast"
-mcs = 11
-[[station]]
-name = "slow"
-mcs = 0
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["fast", "slow"]
-server = "server"
-direction = "down"
-{insert}
-[[phase]]
-name = "steady"
-from = "20 s"
-to = "60 s"
-"#
-    );
-    let scenario = Scenario::parse(&text, "two-modes.toml").unwrap_or_else(|error| panic!("{error}"));
-    let result = evenair_sim::run(&scenario, |_| ()).unwrap();
+    let result = Site::new("two-modes", 60)
+        .seed(seed)
+        .radio("802.11ax", "ap_buffer = '1000 packets'")
+        .station("fast", "mcs = 11")
+        .station("slow", "mcs = 0")
+        .bulk("down", "fast, slow", "down")
+        .when(inserted, |site| site.insert(2))
+        .phase("steady", 20, 60)
+        .run();
     let guard: Vec<_> = result.events.iter().filter(|event| event.what.starts_with("guard")).collect();
     assert!(guard.is_empty(), "the guard against harm was alarmed: {guard:?}");
     let phase = &result.phases[0];
@@ -408,84 +281,39 @@ fn modes_far_apart_have_the_same_airtime_behind_the_box() {
 /// and the box: the simulator panics if a packet goes missing.
 #[test]
 fn no_packet_goes_missing_whatever_happens_to_the_stations() {
-    for (keys, mode) in [
-        ("standard = \"802.11ax\"", "mcs = 5"),
-        ("standard = \"802.11ax\"\naggregation = { order = \"stations\", a_msdu = \"3839 bytes\" }", "mcs = 5"),
-        ("standard = \"802.11ax\"\naggregation = { order = \"neighbours\", a_msdu = \"3839 bytes\" }", "mcs = 5"),
-        ("standard = \"802.11ax\"\nprofile = \"ns-3\"\nrts_threshold = \"3000 bytes\"", "mcs = 5"),
-        ("standard = \"802.11ac\"\naggregation.reorder_timeout = \"10 ms\"", "mcs = 5\nhidden_from = [\"s\"]"),
-        ("standard = \"802.11a\"", "rate = \"54 Mb/s\""),
+    for (standard, keys, mode) in [
+        ("802.11ax", "", "mcs = 5"),
+        ("802.11ax", "aggregation = { order = 'stations', a_msdu = '3839 bytes' }", "mcs = 5"),
+        ("802.11ax", "aggregation = { order = 'neighbours', a_msdu = '3839 bytes' }", "mcs = 5"),
+        ("802.11ax", "profile = 'ns-3'\nrts_threshold = '3000 bytes'", "mcs = 5"),
+        ("802.11ac", "aggregation.reorder_timeout = '10 ms'", "mcs = 5\nhidden_from = ['s']"),
+        ("802.11a", "", "rate = '54 Mb/s'"),
     ] {
-        let text = format!(
-            r#"version = 1
-name = "events"
-duration = "12 s"
-access_point = [{{ name = "a", channel = 36 }}, {{ name = "b", channel = 36 }}]
-neighbour = [{{ name = "n", access_point = "a", load = "10 %", rate = "24 Mb/s" }}]
-[radio]
-{keys}
-ap_buffer = "300 packets"
-beacon_interval = "102.4 ms"
-[[station]]
-name = "s"
-count = 3
-{mode}
-access_point = "a"
-loss = "10 %"
-[[station]]
-name = "sleeper"
-rate = "24 Mb/s"
-access_point = "a"
-listen_interval = 2
-[[station]]
-name = "roamer"
-rate = "24 Mb/s"
-access_point = "a"
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["s1", "roamer"]
-server = "server"
-direction = "down"
-[[bulk]]
-name = "up"
-stations = ["s2", "roamer"]
-server = "server"
-direction = "up"
-[[web]]
-name = "pages"
-stations = ["sleeper", "s3"]
-server = "server"
-[[event]]
-at = "2 s"
-do = "insert"
-[[event]]
-at = "4 s"
-do = "roam"
-stations = ["roamer"]
-access_point = "b"
-[[event]]
-at = "5 s"
-do = "leave"
-stations = ["s1"]
-[[event]]
-at = "7 s"
-do = "join"
-stations = ["s1"]
-[[event]]
-at = "9 s"
-do = "roam"
-stations = ["roamer"]
-access_point = "a"
-[[phase]]
-name = "steady"
-from = "1 s"
-to = "12 s"
-"#
-        );
-        let scenario = Scenario::parse(&text, "events.toml").unwrap_or_else(|error| panic!("{error}"));
-        let run = evenair_sim::run(&scenario, |_| ()).unwrap();
-        assert!(value(&run, "total_ip_mbps") > 5.0, "{keys}: {}", value(&run, "total_ip_mbps"));
+        let old = "rate = '24 Mb/s'\naccess_point = 'a'";
+        let run = Site::new("events", 12)
+            .with("[[access_point]]\nname = 'a'\nchannel = 36\n[[access_point]]\nname = 'b'\nchannel = 36")
+            .with("[[neighbour]]\nname = 'n'\naccess_point = 'a'\nload = '10 %'\nrate = '24 Mb/s'")
+            .radio(standard, keys)
+            .and("ap_buffer = '300 packets'\nbeacon_interval = '102.4 ms'")
+            .stations("s", 3, mode)
+            .and("access_point = 'a'\nloss = '10 %'")
+            .station("sleeper", old)
+            .and("listen_interval = 2")
+            .station("roamer", old)
+            .bulk("down", "s1, roamer", "down")
+            .bulk("up", "s2, roamer", "up")
+            .app("web", "pages", "sleeper, s3", "")
+            .insert(2)
+            .event(4, "roam")
+            .and("stations = ['roamer']\naccess_point = 'b'")
+            .event(5, "leave")
+            .and("stations = ['s1']")
+            .event(7, "join")
+            .and("stations = ['s1']")
+            .event(9, "roam")
+            .and("stations = ['roamer']\naccess_point = 'a'")
+            .phase("steady", 1, 12)
+            .run();
+        assert!(value(&run, "total_ip_mbps") > 5.0, "{standard} {keys}: {}", value(&run, "total_ip_mbps"));
     }
 }

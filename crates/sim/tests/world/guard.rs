@@ -1,8 +1,8 @@
 //! The guard against harm: a box that reduces the throughput is bypassed within seconds, and retried later.
 
 use evenair_results::RunResult;
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// Insertion of the box, in seconds.
 const INSERTED: f64 = 10.0;
@@ -10,32 +10,14 @@ const INSERTED: f64 = 10.0;
 /// Four TCP uploads whose packets reach the box 300 ms late, so that the box allows too little in flight. Unacknowledged datagrams
 /// would be no evidence of harm.
 fn harm(duration: u32) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "harm"
-duration = "{duration} s"
-seed = 7
-[radio]
-standard = "802.11g"
-[[station]]
-name = "s"
-count = 4
-rate = "54 Mb/s"
-[[server]]
-name = "server"
-[[bulk]]
-name = "transfer"
-stations = ["s"]
-server = "server"
-direction = "up"
-[[event]]
-at = "10 s"
-do = "insert"
-[ap_path.up]
-delay = "300 ms"
-"#
-    );
-    run(&Scenario::parse(&text, "harm.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+    Site::new("harm", duration)
+        .seed(7)
+        .radio("802.11g", "")
+        .stations("s", 4, "rate = '54 Mb/s'")
+        .bulk("transfer", "s", "up")
+        .insert(10)
+        .with("[ap_path.up]\ndelay = '300 ms'")
+        .run()
 }
 
 /// Events of the box, with their times in seconds.
@@ -68,54 +50,26 @@ fn it_is_tried_again_after_one_minute_and_after_ten() {
 /// Transfers with Reno over 50 ms at 11 Mb/s; the box is inserted after five seconds, when the access points' queues of `buffer`
 /// packets are full.
 fn filled(buffer: u32, direction: &str, stations: u32, points: u32) -> RunResult {
-    let cell = |at: u32| {
-        format!(
-            "[[access_point]]\nname = \"ap{at}\"\nchannel = 1\n[[station]]\nname = \"s{at}\"\ncount = {stations}\n\
-             rate = \"11 Mb/s\"\naccess_point = \"ap{at}\"\n"
-        )
-    };
-    let cells: String = (0..points).map(cell).collect();
-    let groups: Vec<String> = (0..points).map(|at| format!("\"s{at}\"")).collect();
-    let text = format!(
-        r#"version = 1
-name = "filled"
-duration = "40 s"
-seed = 1
-[telemetry]
-stations = false
-rates = false
-[radio]
-standard = "802.11b"
-ap_buffer = "{buffer} packets"
-{cells}[tcp]
-congestion_control = "reno"
-[[server]]
-name = "server"
-at = "wan"
-[[bulk]]
-name = "transfer"
-stations = [{}]
-server = "server"
-direction = "{direction}"
-[wan.down]
-rate = "1 Gb/s"
-delay = "25 ms"
-[wan.up]
-rate = "1 Gb/s"
-delay = "25 ms"
-[[event]]
-at = "5 s"
-do = "insert"
-[[phase]]
-name = "drained"
-from = "20 s"
-to = "40 s"
-[manager.controller]
-kind = "queue"
-"#,
-        groups.join(", ")
-    );
-    run(&Scenario::parse(&text, "filled.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+    let groups: Vec<String> = (0..points).map(|at| format!("s{at}")).collect();
+    Site::new("filled", 40)
+        .seed(1)
+        .without_telemetry()
+        .radio("802.11b", &format!("ap_buffer = '{buffer} packets'"))
+        .each(0..points, |site, at| {
+            site.with(&format!("[[access_point]]\nname = 'ap{at}'\nchannel = 1")).stations(
+                &format!("s{at}"),
+                stations,
+                &format!("rate = '11 Mb/s'\naccess_point = 'ap{at}'"),
+            )
+        })
+        .with("[tcp]\ncongestion_control = 'reno'")
+        .server("server", "at = 'wan'")
+        .bulk("transfer", &groups.join(", "), direction)
+        .wan("1 Gb/s", "25 ms")
+        .insert(5)
+        .phase("drained", 20, 40)
+        .with("[manager.controller]\nkind = 'queue'")
+        .run()
 }
 
 /// The backlog of the access points at the insertion takes seconds to drain, and the bridge has counted it as carried. The guard must
@@ -137,53 +91,26 @@ fn it_does_not_act_on_a_queue_from_before_the_insertion() {
 /// Downloads of eight stations before an access point whose FIFO aggregates neighbours, with these keys of the radio, the stations and
 /// the manager. The box is inserted after this many seconds.
 fn broken(radio: &str, mode: &str, inserted_s: u32, manager: &str) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "broken"
-duration = "{end} s"
-seed = 3
-[radio]
-{radio}
-ap_buffer = "1000 packets"
-aggregation = {{ order = "neighbours" }}
-[[station]]
-name = "s"
-count = 8
-{mode}
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["s"]
-server = "server"
-direction = "down"
-[[event]]
-at = "{inserted_s} s"
-do = "insert"
-[[phase]]
-name = "before"
-from = "{before} s"
-to = "{until} s"
-[[phase]]
-name = "after"
-from = "{after} s"
-to = "{end} s"
-[manager]
-{manager}
-"#,
-        before = inserted_s.saturating_sub(2),
-        until = inserted_s.max(1),
-        after = inserted_s + 5,
-        end = inserted_s + 12,
-    );
-    run(&Scenario::parse(&text, "broken.toml").unwrap_or_else(|error| panic!("{error}")), |_| ())
-        .expect("it can be simulated")
+    let end = inserted_s + 12;
+    Site::new("broken", end)
+        .seed(3)
+        .with("[radio]")
+        .and(radio)
+        .and("ap_buffer = '1000 packets'\naggregation = { order = 'neighbours' }")
+        .stations("s", 8, mode)
+        .bulk("down", "s", "down")
+        .insert(inserted_s)
+        .phase("before", inserted_s.saturating_sub(2), inserted_s.max(1))
+        .phase("after", inserted_s + 5, end)
+        .with("[manager]")
+        .and(manager)
+        .run()
 }
 
 const MODES: [(&str, &str); 3] = [
-    ("standard = \"802.11n\"\nwidth = \"40 MHz\"", "mcs = 7\nstreams = 2"),
-    ("standard = \"802.11ac\"\nwidth = \"80 MHz\"", "mcs = 8\nstreams = 2"),
-    ("standard = \"802.11ax\"\nwidth = \"80 MHz\"", "mcs = 9"),
+    ("standard = '802.11n'\nwidth = '40 MHz'", "mcs = 7\nstreams = 2"),
+    ("standard = '802.11ac'\nwidth = '80 MHz'", "mcs = 8\nstreams = 2"),
+    ("standard = '802.11ax'\nwidth = '80 MHz'", "mcs = 9"),
 ];
 
 /// Total goodput of the downloads in a phase, in Mb/s.
@@ -245,44 +172,15 @@ fn a_box_that_breaks_aggregation_from_the_start_is_bypassed_after_a_measurement(
 #[test]
 fn multicast_is_not_taken_for_harm() {
     for mbps in [2, 3] {
-        let text = format!(
-            r#"version = 1
-name = "groups"
-duration = "20 s"
-[radio]
-standard = "802.11n"
-ap_buffer = "1000 packets"
-[[station]]
-name = "s"
-count = 3
-mcs = 7
-streams = 2
-[[station]]
-name = "viewer"
-mcs = 7
-streams = 2
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["s"]
-server = "server"
-direction = "down"
-[[udp]]
-name = "multicast"
-stations = ["viewer"]
-server = "server"
-direction = "down"
-group = true
-rate = "{mbps} Mb/s"
-payload = "1316 bytes"
-[[event]]
-at = "2 s"
-do = "insert"
-"#
-        );
-        let scenario = Scenario::parse(&text, "groups.toml").unwrap_or_else(|error| panic!("{error}"));
-        let result = run(&scenario, |_| ()).expect("it can be simulated");
+        let result = Site::new("groups", 20)
+            .radio("802.11n", "ap_buffer = '1000 packets'")
+            .stations("s", 3, "mcs = 7\nstreams = 2")
+            .station("viewer", "mcs = 7\nstreams = 2")
+            .bulk("down", "s", "down")
+            .udp("multicast", "viewer", "down", &format!("{mbps} Mb/s"))
+            .and("group = true\npayload = '1316 bytes'")
+            .insert(2)
+            .run();
         let acts = events(&result).into_iter().filter(|(_, event)| event.starts_with("guard")).collect::<Vec<_>>();
         assert_eq!(acts, [], "{mbps} Mb/s");
     }

@@ -29,6 +29,7 @@ mod receiver;
 mod settings;
 mod share;
 mod short_phases;
+mod site;
 mod standing;
 mod station_queues;
 mod traffic;
