@@ -1,39 +1,18 @@
 //! Uploads alone: the box releases only their ACKs, and only these wait in the access point.
 
-use evenair_scenario::Scenario;
+use crate::site::Site;
 
 /// Uploads of 802.11ax with reported rates: 95th percentile of the ACKs' time in the access point in ms, and their total IP-level
 /// rate in Mb/s.
 fn uploads(count: u32, inserted: bool) -> (f64, f64) {
-    let insert = if inserted { "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n" } else { "" };
-    let text = format!(
-        r#"version = 1
-name = "uploads"
-seed = 1
-duration = "12 s"
-[radio]
-standard = "802.11ax"
-ap_buffer = "1000 packets"
-[[station]]
-name = "near"
-count = {count}
-mcs = 7
-[[server]]
-name = "server"
-[[bulk]]
-name = "up"
-stations = ["near"]
-server = "server"
-direction = "up"
-{insert}
-[[phase]]
-name = "steady"
-from = "5 s"
-to = "12 s"
-"#
-    );
-    let scenario = Scenario::parse(&text, "uploads.toml").unwrap_or_else(|error| panic!("{error}"));
-    let result = evenair_sim::run(&scenario, |_| ()).unwrap();
+    let result = Site::new("uploads", 12)
+        .seed(1)
+        .radio("802.11ax", "ap_buffer = '1000 packets'")
+        .stations("near", count, "mcs = 7")
+        .bulk("up", "near", "up")
+        .when(inserted, |site| site.insert(2))
+        .phase("steady", 5, 12)
+        .run();
     let phase = &result.phases[0];
     let ap = phase.nodes.iter().find(|node| node.node == "ap").expect("the access point is a node");
     (ap.sojourn.as_ref().expect("it sends").p95_ms, phase.total_ip_mbps)
@@ -59,51 +38,23 @@ fn acks_of_uploads_wait_in_the_box() {
 /// took a third of the medium from the DATA for four seconds, and the guard bypassed the box.
 #[test]
 fn a_loss_among_seconds_of_waiting_data_costs_the_uploads_little() {
-    let run = |seed: u32, insert: &str| {
-        let text = format!(
-            r#"version = 1
-name = "recovery"
-seed = {seed}
-duration = "20 s"
-[radio]
-standard = "802.11b"
-ap_buffer = "20 packets"
-[[station]]
-name = "s"
-count = 4
-rate = "11 Mb/s"
-[tcp]
-congestion_control = "reno"
-[wan.down]
-rate = "1 Gb/s"
-delay = "25 ms"
-[wan.up]
-rate = "1 Gb/s"
-delay = "25 ms"
-[telemetry]
-stations = false
-rates = false
-[[server]]
-name = "server"
-at = "wan"
-[[bulk]]
-name = "up"
-stations = ["s"]
-server = "server"
-direction = "up"
-{insert}
-[[phase]]
-name = "recovery"
-from = "10 s"
-to = "16 s"
-"#
-        );
-        let scenario = Scenario::parse(&text, "recovery.toml").unwrap_or_else(|error| panic!("{error}"));
-        evenair_sim::run(&scenario, |_| ()).unwrap()
+    let run = |seed: u32, inserted: bool| {
+        Site::new("recovery", 20)
+            .seed(seed)
+            .radio("802.11b", "ap_buffer = '20 packets'")
+            .stations("s", 4, "rate = '11 Mb/s'")
+            .with("[tcp]\ncongestion_control = 'reno'")
+            .wan("1 Gb/s", "25 ms")
+            .without_telemetry()
+            .server("server", "at = 'wan'")
+            .bulk("up", "s", "up")
+            .when(inserted, |site| site.insert(5))
+            .phase("recovery", 10, 16)
+            .run()
     };
     for seed in 1..=3 {
-        let without = run(seed, "").phases[0].total_ip_mbps;
-        let with = run(seed, "[[event]]\nat = \"5 s\"\ndo = \"insert\"\n");
+        let without = run(seed, false).phases[0].total_ip_mbps;
+        let with = run(seed, true);
         println!("seed {seed}: {without:.2} Mb/s, with the box {:.2}", with.phases[0].total_ip_mbps);
         assert!(with.events.iter().all(|event| !event.what.starts_with("guard")), "{:?}", with.events);
         assert!(with.phases[0].total_ip_mbps > 0.9 * without);
