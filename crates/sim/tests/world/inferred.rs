@@ -2,8 +2,8 @@
 //! rates.
 
 use evenair_results::PhaseResult;
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// Total goodput in Mb/s, and Jain's index of the stations' measured airtimes.
 #[derive(Debug)]
@@ -24,44 +24,19 @@ fn figures(phase: &PhaseResult) -> Figures {
 /// Three stations at each of these rates in Mb/s, all with a transfer in this direction: from 5 to 20 s after the insertion of the
 /// box, and later.
 fn phases_of(mbps: &[u32], direction: &str, reported: bool, seed: u64) -> [Figures; 2] {
-    let group = |(number, mbps)| {
-        format!(
-            "[[station]]\nname = \"s{number}\"\ncount = 3\nrate = \"{mbps} Mb/s\"\n[[bulk]]\nname = \"t{number}\"\n\
-             stations = [\"s{number}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n"
-        )
-    };
-    let groups: String = mbps.iter().enumerate().map(group).collect();
-    let text = format!(
-        r#"version = 1
-name = "inferred"
-duration = "44 s"
-seed = {seed}
-[radio]
-standard = "802.11g"
-ap_buffer = "150 kB"
-[telemetry]
-stations = {reported}
-rates = {reported}
-{groups}
-[[server]]
-name = "server"
-[manager]
-infer_rates = true
-[[event]]
-at = "2 s"
-do = "insert"
-[[phase]]
-name = "early"
-from = "7 s"
-to = "22 s"
-[[phase]]
-name = "late"
-from = "22 s"
-to = "44 s"
-"#
-    );
-    let scenario = Scenario::parse(&text, "inferred.toml").expect("a sound scenario");
-    let result = run(&scenario, |_| ()).expect("it can be simulated");
+    let result = Site::new("inferred", 44)
+        .seed(seed)
+        .radio("802.11g", "ap_buffer = '150 kB'")
+        .with(&format!("[telemetry]\nstations = {reported}\nrates = {reported}"))
+        .each(mbps.iter().enumerate(), |site, (number, mbps)| {
+            let name = format!("s{number}");
+            site.stations(&name, 3, &format!("rate = '{mbps} Mb/s'")).bulk(&format!("t{number}"), &name, direction)
+        })
+        .with("[manager]\ninfer_rates = true")
+        .insert(2)
+        .phase("early", 7, 22)
+        .phase("late", 22, 44)
+        .run();
     [figures(&result.phases[0]), figures(&result.phases[1])]
 }
 

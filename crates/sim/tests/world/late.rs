@@ -1,8 +1,8 @@
 //! A station with a download that answers late: the others keep the goodput that they have if it answers at once.
 
 use evenair_results::RunResult;
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// Keys of the radio and of all stations.
 #[derive(Clone, Copy)]
@@ -11,47 +11,24 @@ struct Radio {
     rate: &'static str,
 }
 
-const G: Radio = Radio { standard: "802.11g", rate: "rate = \"54 Mb/s\"" };
+const G: Radio = Radio { standard: "802.11g", rate: "rate = '54 Mb/s'" };
 const N: Radio = Radio { standard: "802.11n", rate: "mcs = 4" };
 const AX: Radio = Radio { standard: "802.11ax", rate: "mcs = 4" };
 
 /// Downloads of four stations behind one FIFO, with unreported rates; the last station answers this late, in ms.
 fn simulate(radio: Radio, late_ms: u32, seed: u64) -> RunResult {
     let Radio { standard, rate } = radio;
-    let text = format!(
-        r#"version = 1
-name = "late"
-duration = "15 s"
-seed = {seed}
-[radio]
-standard = "{standard}"
-[[station]]
-name = "prompt"
-count = 3
-{rate}
-[[station]]
-name = "late"
-{rate}
-answers_late = "{late_ms} ms"
-[[server]]
-name = "server"
-[[bulk]]
-name = "transfer"
-stations = ["prompt", "late"]
-server = "server"
-direction = "down"
-[telemetry]
-rates = false
-[[event]]
-at = "1 s"
-do = "insert"
-[[phase]]
-name = "managed"
-from = "5 s"
-to = "15 s"
-"#
-    );
-    run(&Scenario::parse(&text, "late.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+    Site::new("late", 15)
+        .seed(seed)
+        .radio(standard, "")
+        .stations("prompt", 3, rate)
+        .station("late", rate)
+        .and(&format!("answers_late = '{late_ms} ms'"))
+        .bulk("transfer", "prompt, late", "down")
+        .with("[telemetry]\nrates = false")
+        .insert(1)
+        .phase("managed", 5, 15)
+        .run()
 }
 
 /// Goodput of the prompt stations in Mb/s, and the busy part of the time.
@@ -106,44 +83,17 @@ fn late_802_11n_and_ax_stations_leave_others_their_goodput() {
 /// for a late one, the box would fill that queue, and the station would hold the air as without the box.
 #[test]
 fn a_slow_station_with_its_own_queue_is_not_taken_for_late() {
-    let rates = [("802.11g", "rate = \"54 Mb/s\"", "rate = \"6 Mb/s\""), ("802.11n", "mcs = 7", "mcs = 0")];
+    let rates = [("802.11g", "rate = '54 Mb/s'", "rate = '6 Mb/s'"), ("802.11n", "mcs = 7", "mcs = 0")];
     for (standard, fast, slow) in rates {
-        let text = format!(
-            r#"version = 1
-name = "slow"
-duration = "30 s"
-[radio]
-standard = "{standard}"
-ap_buffer = "100 packets"
-ap_queue = {{ discipline = "station-fifo" }}
-[[station]]
-name = "fast"
-count = 3
-{fast}
-[[station]]
-name = "slow"
-{slow}
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["fast", "slow"]
-server = "server"
-direction = "down"
-[[event]]
-at = "10 s"
-do = "insert"
-[[phase]]
-name = "without"
-from = "4 s"
-to = "10 s"
-[[phase]]
-name = "inserted"
-from = "14 s"
-to = "30 s"
-"#
-        );
-        let result = run(&Scenario::parse(&text, "slow.toml").expect("a sound scenario"), |_| ()).expect("simulated");
+        let result = Site::new("slow", 30)
+            .radio(standard, "ap_buffer = '100 packets'\nap_queue = { discipline = 'station-fifo' }")
+            .stations("fast", 3, fast)
+            .station("slow", slow)
+            .bulk("down", "fast, slow", "down")
+            .insert(10)
+            .phase("without", 4, 10)
+            .phase("inserted", 14, 30)
+            .run();
         let air = |phase: usize| {
             let measured = result.phases[phase].measured_airtime.as_ref().expect("the simulator measures it");
             let slow = measured.stations.iter().find(|at| at.station == "slow").expect("there");
