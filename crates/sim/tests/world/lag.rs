@@ -1,43 +1,21 @@
 //! The default controller behind a delaying path: as much is carried as without the delay.
 
 use evenair_results::RunResult;
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// Transfers of four stations; the box is bypassed for ten seconds, and then inserted.
 fn site(direction: &str, path: &str) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "lag"
-duration = "50 s"
-seed = 7
-[radio]
-standard = "802.11g"
-[[station]]
-name = "s"
-count = 4
-rate = "54 Mb/s"
-[[server]]
-name = "server"
-[[bulk]]
-name = "transfer"
-stations = ["s"]
-server = "server"
-direction = "{direction}"
-[[event]]
-at = "10 s"
-do = "insert"
-[[phase]]
-name = "bypassed"
-from = "3 s"
-to = "10 s"
-[[phase]]
-name = "inserted"
-from = "20 s"
-to = "50 s"
-{path}"#
-    );
-    run(&Scenario::parse(&text, "lag.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+    Site::new("lag", 50)
+        .seed(7)
+        .radio("802.11g", "")
+        .stations("s", 4, "rate = '54 Mb/s'")
+        .bulk("transfer", "s", direction)
+        .insert(10)
+        .phase("bypassed", 3, 10)
+        .phase("inserted", 20, 50)
+        .with(path)
+        .run()
 }
 
 /// Total goodput in Mb/s: bypassed, and inserted.
@@ -51,14 +29,14 @@ fn goodputs(result: &RunResult) -> (f64, f64) {
 #[test]
 fn as_much_is_carried_with_any_delay() {
     let paths = [
-        "[ap_path.up]\ndelay = \"2 ms\"\n",
-        "[ap_path.up]\ndelay = \"5 ms\"\n",
-        "[ap_path.down]\ndelay = \"5 ms\"\n[ap_path.up]\ndelay = \"5 ms\"\n",
-        "[ap_path.down]\ndelay = \"10 ms\"\n[ap_path.up]\ndelay = \"10 ms\"\n",
-        "[ap_path.up]\nbatch = \"5 ms\"\n",
-        "[ap_path.up]\nbatch = \"20 ms\"\n",
-        "[ap_path.up]\ndelay = \"3 ms\"\njitter = \"4 ms\"\n",
-        "[ap_path.down]\ndelay = \"5 ms\"\njitter = \"10 ms\"\n",
+        "[ap_path.up]\ndelay = '2 ms'",
+        "[ap_path.up]\ndelay = '5 ms'",
+        "[ap_path.down]\ndelay = '5 ms'\n[ap_path.up]\ndelay = '5 ms'",
+        "[ap_path.down]\ndelay = '10 ms'\n[ap_path.up]\ndelay = '10 ms'",
+        "[ap_path.up]\nbatch = '5 ms'",
+        "[ap_path.up]\nbatch = '20 ms'",
+        "[ap_path.up]\ndelay = '3 ms'\njitter = '4 ms'",
+        "[ap_path.down]\ndelay = '5 ms'\njitter = '10 ms'",
     ];
     for direction in ["down", "up"] {
         // Uploads without a box use the medium better, since four stations contend for it then.
@@ -87,7 +65,7 @@ fn guard_events(result: &RunResult) -> Vec<(f64, &str)> {
 /// It knows the earlier throughput from copies of the bridge's packets.
 #[test]
 fn a_box_that_does_harm_is_bypassed() {
-    for path in ["[ap_path.up]\ndelay = \"3 ms\"\njitter = \"200 ms\"\n", "[ap_path.up]\ndelay = \"300 ms\"\n"] {
+    for path in ["[ap_path.up]\ndelay = '3 ms'\njitter = '200 ms'", "[ap_path.up]\ndelay = '300 ms'"] {
         let result = site("up", path);
         let events = guard_events(&result);
         let bypass = events.iter().find(|(_, what)| *what == "guard: bypass").map(|(at, _)| *at);

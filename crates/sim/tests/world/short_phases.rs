@@ -1,55 +1,26 @@
 //! Loss rates in a phase so short that most frames completed in it were offered before: they are proportions even then.
 
 use evenair_results::{RunResult, scalars};
-use evenair_scenario::Scenario;
+
+use crate::site::Site;
 
 /// Two stations fill their buffers of 30 packets. One of them leaves in the middle of a phase of 20 ms, in which it is offered
 /// fewer packets than that.
-const SCENARIO: &str = r#"version = 1
-name = "short-phases"
-seed = 5
-duration = "3 s"
-[radio]
-standard = "802.11b"
-ap_buffer = "20 packets"
-station_buffer = "30 packets"
-[lan]
-rate = "100 Mb/s"
-delay = "1 ms"
-[[station]]
-name = "leaves"
-rate = "11 Mb/s"
-[[station]]
-name = "stays"
-rate = "11 Mb/s"
-[[server]]
-name = "server"
-[[udp]]
-name = "up"
-stations = ["leaves", "stays"]
-server = "server"
-direction = "up"
-rate = "4 Mb/s"
-payload = "972 bytes"
-[[event]]
-at = "2 s"
-do = "leave"
-stations = ["leaves"]
-[measure]
-interval = "10 ms"
-[[phase]]
-name = "short"
-from = "1990 ms"
-to = "2010 ms"
-[[phase]]
-name = "long"
-from = "500 ms"
-to = "2500 ms"
-"#;
-
 fn run() -> RunResult {
-    let scenario = Scenario::parse(SCENARIO, "short.toml").unwrap_or_else(|error| panic!("{error}"));
-    evenair_sim::run(&scenario, |_| ()).unwrap()
+    Site::new("short-phases", 3)
+        .seed(5)
+        .radio("802.11b", "ap_buffer = '20 packets'\nstation_buffer = '30 packets'")
+        .lan("100 Mb/s", "1 ms")
+        .station("leaves", "rate = '11 Mb/s'")
+        .station("stays", "rate = '11 Mb/s'")
+        .udp("up", "leaves, stays", "up", "4 Mb/s")
+        .and("payload = '972 bytes'")
+        .event(2, "leave")
+        .and("stations = ['leaves']")
+        .with("[measure]\ninterval = '10 ms'")
+        .phase("short", 1.99, 2.01)
+        .phase("long", 0.5, 2.5)
+        .run()
 }
 
 #[test]
