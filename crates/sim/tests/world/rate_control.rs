@@ -8,52 +8,24 @@
 use std::ops::ControlFlow;
 
 use evenair_results::{PhaseResult, RunResult};
-use evenair_scenario::Scenario;
 use evenair_sim::tcp::{Config, LossRecovery};
 use evenair_sim::{SimOptions, run_with};
 use evenair_units::Bytes;
 
+use crate::site::Site;
+
 fn simulate(n: u32, ap_buffer: &str) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "n-up-n-down"
-duration = "300 s"
-[radio]
-standard = "802.11b"
-after_collision = "difs"
-ap_buffer = "{ap_buffer}"
-[lan]
-rate = "100 Mb/s"
-[[station]]
-name = "u"
-count = {n}
-rate = "11 Mb/s"
-[[station]]
-name = "d"
-count = {n}
-rate = "11 Mb/s"
-[[server]]
-name = "server"
-[[bulk]]
-name = "up"
-stations = ["u"]
-server = "server"
-direction = "up"
-stagger = "0.1 s"
-[[bulk]]
-name = "down"
-stations = ["d"]
-server = "server"
-direction = "down"
-start = "50 ms"
-stagger = "0.1 s"
-[[phase]]
-name = "all"
-from = "100 s"
-to = "300 s"
-"#
-    );
-    let scenario = Scenario::parse(&text, "rate-control.toml").expect("a sound scenario");
+    let scenario = Site::new("n-up-n-down", 300)
+        .radio("802.11b", &format!("after_collision = 'difs'\nap_buffer = '{ap_buffer}'"))
+        .with("[lan]\nrate = '100 Mb/s'")
+        .stations("u", n, "rate = '11 Mb/s'")
+        .stations("d", n, "rate = '11 Mb/s'")
+        .bulk("up", "u", "up")
+        .and("stagger = '0.1 s'")
+        .bulk("down", "d", "down")
+        .and("start = '50 ms'\nstagger = '0.1 s'")
+        .phase("all", 100, 300)
+        .scenario();
     let config = Config { recovery: LossRecovery::NewReno, ..Config::ns3() };
     let tcp = config.with_window(Bytes(43 * 1460)).without_delayed_ack();
     run_with(&scenario, &SimOptions { tcp: Some(tcp), ..SimOptions::default() }, |_| ControlFlow::Continue(()))

@@ -1,45 +1,23 @@
 //! Receiver-side control with whole TCPs: the access point's queue follows the law, and the total stays.
 
 use evenair_results::{PhaseResult, RunResult};
-use evenair_scenario::Scenario;
-use evenair_sim::run;
 use evenair_workload::Direction;
 
-/// Ten stations of 802.11b; `rest` has the traffic and the control.
-fn ten(rest: &str) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "receiver"
-duration = "60 s"
-[radio]
-standard = "802.11b"
-ap_buffer = "200 packets"
-[lan]
-rate = "100 Mb/s"
-delay = "11 ms"
-[[station]]
-name = "sta"
-count = 10
-rate = "11 Mb/s"
-[[server]]
-name = "server"
-[[phase]]
-name = "settled"
-from = "30 s"
-to = "60 s"
-{rest}
-"#
-    );
-    run(&Scenario::parse(&text, "receiver.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+use crate::site::Site;
+
+/// Downloads of ten stations of 802.11b.
+fn ten() -> Site {
+    Site::new("receiver", 60)
+        .radio("802.11b", "ap_buffer = '200 packets'")
+        .lan("100 Mb/s", "11 ms")
+        .stations("sta", 10, "rate = '11 Mb/s'")
+        .phase("settled", 30, 60)
+        .bulk("down", "sta", "down")
 }
 
-const DOWN: &str = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n";
-
-/// The box from the start with these keys in `[manager.receiver]`, and no queue toward the WLAN.
-fn alone(keys: &str) -> String {
-    format!(
-        "[[event]]\nat = \"0 s\"\ndo = \"insert\"\n[manager]\ncontroller.kind = \"none\"\n[manager.receiver]\n{keys}\n"
-    )
+/// The box with these keys in `[manager.receiver]`, and no queue toward the WLAN.
+fn alone(site: Site, keys: &str) -> Site {
+    site.with("[manager]\ncontroller.kind = 'none'\n[manager.receiver]").and(keys)
 }
 
 fn settled(result: &RunResult) -> &PhaseResult {
@@ -55,32 +33,32 @@ fn queueing(result: &RunResult) -> f64 {
 
 #[test]
 fn controlled_windows_and_delays_keep_the_access_points_queue_at_the_target() {
-    let free = ten(DOWN);
+    let free = ten().run();
     let total = settled(&free).total_ip_mbps;
     assert!(queueing(&free) > 300.0, "without control the buffer is full: {} ms", queueing(&free));
     for (keys, target) in [
-        ("window_target = \"50 ms\"", 50.0),
-        ("window_target = \"200 ms\"", 200.0),
-        ("window_target = \"100 ms\"\ndelay = \"100 ms\"", 100.0),
-        ("window = \"10 packets\"", 215.0),
+        ("window_target = '50 ms'", 50.0),
+        ("window_target = '200 ms'", 200.0),
+        ("window_target = '100 ms'\ndelay = '100 ms'", 100.0),
+        ("window = '10 packets'", 215.0),
     ] {
-        let result = ten(&format!("{DOWN}{}", alone(keys)));
+        let result = alone(ten().insert(0), keys).run();
         let (queueing, ours) = (queueing(&result), settled(&result).total_ip_mbps);
         assert!((queueing / target - 1.0).abs() < 0.15, "{keys}: {queueing} ms");
         assert!(ours > 0.98 * total, "{keys}: {ours} of {total} Mb/s");
     }
     // Delayed ACKs keep packets out of the access point only if windows are limited.
-    let limited = "[tcp]\nwindow = \"30 packets\"\n";
-    let result = ten(&format!("{DOWN}{limited}{}", alone("delay_target = \"150 ms\"")));
+    let limited = ten().with("[tcp]\nwindow = '30 packets'").insert(0);
+    let result = alone(limited, "delay_target = '150 ms'").run();
     let (queueing, ours) = (queueing(&result), settled(&result).total_ip_mbps);
     assert!((queueing / 150.0 - 1.0).abs() < 0.15 && ours > 0.98 * total, "{queueing} ms, {ours} Mb/s");
 }
 
 #[test]
 fn a_shared_buffer_loses_nothing_and_makes_all_flows_equal() {
-    let both = format!("{DOWN}{}", DOWN.replace("\"down\"", "\"up\""));
-    let free = ten(&both);
-    let result = ten(&format!("{both}{}", alone("ap_buffer = \"200 packets\"")));
+    let both = ten().bulk("up", "sta", "up");
+    let free = both.run();
+    let result = alone(both.insert(0), "ap_buffer = '200 packets'").run();
     // While the flows open one after the other, the first ones get larger windows than later.
     let lost = |result: &RunResult| {
         let lost = settled(result).nodes.iter().flat_map(|node| &node.lost_frames);
@@ -96,9 +74,9 @@ fn a_shared_buffer_loses_nothing_and_makes_all_flows_equal() {
 
 #[test]
 fn with_the_queues_it_does_not_reduce_the_total() {
-    let insert = "[[event]]\nat = \"0 s\"\ndo = \"insert\"\n";
-    let queues = ten(&format!("{DOWN}{insert}"));
-    let both = ten(&format!("{DOWN}{insert}[manager.receiver]\nwindow = \"10 packets\"\ndelay = \"20 ms\"\n"));
+    let queues = ten().insert(0);
+    let both = queues.clone().with("[manager.receiver]\nwindow = '10 packets'\ndelay = '20 ms'").run();
+    let queues = queues.run();
     let (alone, both) = (settled(&queues), settled(&both));
     assert!((both.total_ip_mbps / alone.total_ip_mbps - 1.0).abs() < 0.02);
     assert!(both.jain_flows.is_some_and(|jain| jain > 0.99));
@@ -106,7 +84,6 @@ fn with_the_queues_it_does_not_reduce_the_total() {
 
 #[test]
 fn a_connection_from_before_the_insertion_keeps_its_windows() {
-    let late = alone("window = \"2 packets\"").replace("0 s", "5 s");
-    let result = ten(&format!("{DOWN}{late}"));
+    let result = alone(ten().insert(5), "window = '2 packets'").run();
     assert!(queueing(&result) > 300.0, "{} ms", queueing(&result));
 }
