@@ -1,53 +1,34 @@
 //! Non-TCP traffic at the box: transfers over QUIC, unacknowledged floods, and the rest that they leave to others.
 
 use evenair_results::{PhaseResult, RunResult};
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// Stations at 11 Mb/s, the box inserted after two seconds; evaluated from the tenth on.
-fn site(stations: &[(&str, u32)], rest: &str) -> RunResult {
-    let station =
-        |(name, count): &(&str, u32)| format!("[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"11 Mb/s\"\n");
-    let text = format!(
-        r#"version = 1
-name = "datagrams"
-duration = "70 s"
-[radio]
-standard = "802.11b"
-preamble = "short"
-basic_rates = ["1 Mb/s", "2 Mb/s"]
-rts_threshold = "500 bytes"
-ap_buffer = "150 kB"
-{}
-[[server]]
-name = "server"
-[[event]]
-at = "2 s"
-do = "insert"
-[[phase]]
-name = "managed"
-from = "10 s"
-to = "70 s"
-{rest}
-"#,
-        stations.iter().map(station).collect::<String>()
-    );
-    run(&Scenario::parse(&text, "datagrams.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+fn site(stations: &[(&str, u32)]) -> Site {
+    Site::new("datagrams", 70)
+        .radio("802.11b", "preamble = 'short'\nbasic_rates = ['1 Mb/s', '2 Mb/s']")
+        .and("rts_threshold = '500 bytes'\nap_buffer = '150 kB'")
+        .each(stations, |site, (name, count)| site.stations(name, count, "rate = '11 Mb/s'"))
+        .insert(2)
+        .phase("managed", 10, 70)
 }
 
-fn bulk(name: &str, direction: &str, tool: &str) -> String {
-    format!(
-        "[[bulk]]\nname = \"{name}-{direction}\"\nstations = [\"{name}\"]\nserver = \"server\"\n\
-         direction = \"{direction}\"\ntool = \"{tool}\"\n"
-    )
+/// A transfer of the stations `name`.
+fn bulk(site: Site, name: &str, direction: &str) -> Site {
+    site.bulk(&format!("{name}-{direction}"), name, direction)
 }
 
-fn flood(direction: &str, rate: &str) -> String {
-    format!(
-        "[[udp]]\nname = \"flood\"\nstations = [\"x\"]\nserver = \"server\"\ndirection = \"{direction}\"\n\
-         rate = \"{rate}\"\npayload = \"1400 bytes\"\n"
-    )
+fn quic(site: Site, direction: &str) -> Site {
+    bulk(site, "q", direction).and("tool = 'quic'")
 }
+
+fn flood(site: Site, direction: &str, rate: &str) -> Site {
+    site.udp("flood", "x", direction, rate)
+}
+
+/// Payload of a large datagram of a flood.
+const LARGE: &str = "payload = '1400 bytes'";
 
 fn managed(result: &RunResult) -> &PhaseResult {
     result.phases.iter().find(|phase| phase.name == "managed").expect("the scenario has the phase")
@@ -83,8 +64,7 @@ fn idle(phase: &PhaseResult) -> f64 {
 fn an_upload_over_quic_gets_its_share() {
     // Beside uploads, and beside downloads, each time with as many of the other kind.
     for (name, tcp) in [("uploads", "up"), ("downloads", "down")] {
-        let apps = [bulk("q", "up", "quic"), bulk("t", tcp, "builtin")].concat();
-        let result = site(&[("q", 1), ("t", 4)], &apps);
+        let result = bulk(quic(site(&[("q", 1), ("t", 4)]), "up"), "t", tcp).run();
         let phase = managed(&result);
         let (quic, others) = (rates(phase, "q"), rates(phase, "t"));
         println!(
@@ -101,8 +81,7 @@ fn an_upload_over_quic_gets_its_share() {
 
 #[test]
 fn a_download_over_quic_has_its_share_and_no_more() {
-    let apps = [bulk("q", "down", "quic"), bulk("t", "down", "builtin")].concat();
-    let result = site(&[("q", 2), ("t", 3)], &apps);
+    let result = bulk(quic(site(&[("q", 2), ("t", 3)]), "down"), "t", "down").run();
     let phase = managed(&result);
     println!("{:.3?} {:.3?}, idle {:.3}", rates(phase, "q"), rates(phase, "t"), idle(phase));
     are_equal("downloads", &[rates(phase, "q"), rates(phase, "t")].concat());
@@ -112,9 +91,9 @@ fn a_download_over_quic_has_its_share_and_no_more() {
 /// The medium is not left idle, even without acknowledgments that the box can see and with unreported rates.
 #[test]
 fn quic_alone_uses_the_whole_medium() {
-    let apps = [bulk("q", "down", "quic"), "[telemetry]\nstations = false\nrates = false\n".to_owned()];
-    let alone = site(&[("q", 3)], &apps.concat());
-    let bare = site(&[("q", 3)], &(bulk("q", "down", "quic") + "[[event]]\nat = \"3 s\"\ndo = \"bypass\"\n"));
+    let site = quic(site(&[("q", 3)]), "down");
+    let bare = site.clone().event(3, "bypass").run();
+    let alone = site.without_telemetry().run();
     let (got, most) = (managed(&alone).total_ip_mbps, managed(&bare).total_ip_mbps);
     println!("{got:.3} of {most:.3} Mb/s");
     assert!(got > 0.9 * most, "{got} of {most} Mb/s");
@@ -122,9 +101,9 @@ fn quic_alone_uses_the_whole_medium() {
 
 #[test]
 fn a_flood_from_a_station_is_paid_for_by_its_station_and_reported() {
-    let apps =
-        [flood("up", "4 Mb/s"), bulk("x", "down", "builtin"), bulk("u", "up", "builtin"), bulk("d", "down", "builtin")];
-    let result = site(&[("x", 1), ("u", 3), ("d", 3)], &apps.concat());
+    let site = flood(site(&[("x", 1), ("u", 3), ("d", 3)]), "up", "4 Mb/s").and(LARGE);
+    let transfers = [("x", "down"), ("u", "up"), ("d", "down")];
+    let result = site.each(transfers, |site, (name, direction)| bulk(site, name, direction)).run();
     let phase = managed(&result);
     let (ups, downs, own) = (rates(phase, "u-"), rates(phase, "d-"), rates(phase, "x-"));
     println!(
@@ -145,8 +124,7 @@ fn a_flood_from_a_station_is_paid_for_by_its_station_and_reported() {
 
 #[test]
 fn a_flood_toward_a_station_has_its_share_and_no_more() {
-    let apps = [flood("down", "6 Mb/s"), bulk("d", "down", "builtin")];
-    let result = site(&[("x", 1), ("d", 4)], &apps.concat());
+    let result = bulk(flood(site(&[("x", 1), ("d", 4)]), "down", "6 Mb/s").and(LARGE), "d", "down").run();
     let phase = managed(&result);
     let (flood, downs) = (rates(phase, "flood")[0], rates(phase, "d-"));
     println!("flood {flood:.3}, downloads {downs:.3?}, idle {:.3}, sojourn {:.1}", idle(phase), sojourn(phase));
@@ -165,8 +143,8 @@ fn a_flood_toward_a_station_has_its_share_and_no_more() {
 #[test]
 fn floods_of_small_and_large_datagrams_leave_others_the_same() {
     let left = |payload: &str, rate: &str| {
-        let flood = flood("down", rate).replace("1400 bytes", payload);
-        let result = site(&[("d", 2), ("x", 1)], &(bulk("d", "down", "builtin") + &flood));
+        let site = flood(bulk(site(&[("d", 2), ("x", 1)]), "d", "down"), "down", rate);
+        let result = site.and(&format!("payload = '{payload}'")).run();
         let downloads = rates(managed(&result), "d-down");
         println!("{payload}: {downloads:?}, idle {:.3}", idle(managed(&result)));
         mean(&downloads)
@@ -178,47 +156,18 @@ fn floods_of_small_and_large_datagrams_leave_others_the_same() {
 /// The bridge has carried far more of the flood than any access point holds; most of it was dropped.
 #[test]
 fn a_box_inserted_during_a_flood_does_not_stall() {
-    let text = r#"version = 1
-name = "flooded"
-duration = "8 s"
-seed = 3
-[radio]
-standard = "802.11n"
-ap_buffer = "1000 packets"
-[telemetry]
-stations = false
-rates = false
-[[station]]
-name = "d"
-count = 2
-mcs = 7
-[[station]]
-name = "x"
-mcs = 7
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["d"]
-server = "server"
-direction = "down"
-[[udp]]
-name = "flood"
-stations = ["x"]
-server = "server"
-direction = "down"
-rate = "300 Mb/s"
-payload = "1400 bytes"
-[[event]]
-at = "2 s"
-do = "insert"
-[[phase]]
-name = "managed"
-from = "4 s"
-to = "8 s"
-"#;
-    let result =
-        run(&Scenario::parse(text, "flooded.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated");
+    let result = Site::new("flooded", 8)
+        .seed(3)
+        .radio("802.11n", "ap_buffer = '1000 packets'")
+        .without_telemetry()
+        .stations("d", 2, "mcs = 7")
+        .station("x", "mcs = 7")
+        .bulk("down", "d", "down")
+        .udp("flood", "x", "down", "300 Mb/s")
+        .and(LARGE)
+        .insert(2)
+        .phase("managed", 4, 8)
+        .run();
     let (downloads, idle) = (rates(managed(&result), "down"), idle(managed(&result)));
     println!("{downloads:?} Mb/s, idle {idle:.3}");
     assert!(downloads.iter().all(|rate| *rate > 12.0) && idle < 0.15, "{downloads:?} Mb/s, idle {idle}");

@@ -2,27 +2,25 @@
 //! for the box, and the rest is shared.
 
 use evenair_results::PhaseResult;
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// A PHY, and the bound of the 95th percentile of the time in its access point.
 struct Network {
+    standard: &'static str,
+    /// Keys of the radio.
     radio: &'static str,
     rate: &'static str,
     sojourn_ms: f64,
 }
 
 const B_11: Network = Network {
-    radio: "{ standard = \"802.11b\", preamble = \"short\", basic_rates = [\"1 Mb/s\", \"2 Mb/s\"], \
-            rts_threshold = \"500 bytes\", ap_buffer = \"150 kB\" }",
+    standard: "802.11b",
+    radio: "preamble = 'short'\nbasic_rates = ['1 Mb/s', '2 Mb/s']",
     rate: "11 Mb/s",
     sojourn_ms: 10.0,
 };
-const A_54: Network = Network {
-    radio: "{ standard = \"802.11a\", rts_threshold = \"500 bytes\", ap_buffer = \"150 kB\" }",
-    rate: "54 Mb/s",
-    sojourn_ms: 5.0,
-};
+const A_54: Network = Network { standard: "802.11a", radio: "", rate: "54 Mb/s", sojourn_ms: 5.0 };
 const SEEDS: u64 = 2;
 
 /// Floods: number of stations, rate of each in Mb/s, and PHY rate.
@@ -34,13 +32,15 @@ struct Flood {
 }
 
 impl Flood {
-    /// The station and its datagrams, as tables of a scenario.
-    fn text(&self) -> String {
+    /// A site of this network with the flood.
+    fn at(&self, network: &Network, name: &str, seconds: u32) -> Site {
         let Self { senders, mbps, rate } = self;
-        format!(
-            "[[station]]\nname = \"x\"\ncount = {senders}\nrate = \"{rate}\"\n[[udp]]\nname = \"flood\"\n\
-             stations = [\"x\"]\nserver = \"server\"\ndirection = \"up\"\nrate = \"{mbps} Mb/s\"\npayload = \"1400 bytes\"\n"
-        )
+        Site::new(name, seconds)
+            .radio(network.standard, network.radio)
+            .and("rts_threshold = '500 bytes'\nap_buffer = '150 kB'")
+            .stations("x", senders, &format!("rate = '{rate}'"))
+            .udp("flood", "x", "up", &format!("{mbps} Mb/s"))
+            .and("payload = '1400 bytes'")
     }
 }
 
@@ -55,35 +55,20 @@ const THREE_EACH: Transfers = Transfers { uploads: 3, downloads: 3 };
 
 /// The managed phase of a flood among uploads and downloads; without telemetry.
 fn flooded(network: &Network, flood: Flood, transfers: Transfers, manager: &str, seed: u64) -> PhaseResult {
-    let Network { radio, rate, .. } = network;
-    let group = |name: &str, count: u32, direction: &str| match count {
-        0 => String::new(),
-        _ => format!(
-            "[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{rate}\"\n[[bulk]]\nname = \"{direction}\"\n\
-             stations = [\"{name}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n"
-        ),
+    let rate = format!("rate = '{}'", network.rate);
+    let group = |site: Site, (name, count, direction)| {
+        site.when(count > 0, |site| site.stations(name, count, &rate).bulk(direction, name, direction))
     };
-    let text = format!(
-        r#"version = 1
-name = "flood"
-seed = {seed}
-duration = "34 s"
-radio = {radio}
-server = [{{ name = "server" }}]
-event = [{{ at = "2 s", do = "insert" }}]
-phase = [{{ name = "managed", from = "10 s", to = "34 s" }}]
-[telemetry]
-stations = false
-rates = false
-[manager]
-{manager}
-{}{}{}"#,
-        flood.text(),
-        group("u", transfers.uploads, "up"),
-        group("d", transfers.downloads, "down"),
-    );
-    let scenario = Scenario::parse(&text, "flood.toml").expect("a sound scenario");
-    run(&scenario, |_| ()).expect("it can be simulated").phases.remove(0)
+    let site = flood
+        .at(network, "flood", 34)
+        .seed(seed)
+        .insert(2)
+        .phase("managed", 10, 34)
+        .without_telemetry()
+        .with("[manager]")
+        .and(manager)
+        .each([("u", transfers.uploads, "up"), ("d", transfers.downloads, "down")], group);
+    site.run().phases.remove(0)
 }
 
 fn sojourn_p95(phase: &PhaseResult) -> f64 {
@@ -94,29 +79,13 @@ fn sojourn_p95(phase: &PhaseResult) -> f64 {
 /// The same without the box, and with only sparse single packets toward a station: 95th percentile of their wait for the access
 /// point's turn.
 fn turn_p95(network: &Network, flood: Flood) -> f64 {
-    let Network { radio, rate, .. } = network;
-    let text = format!(
-        r#"version = 1
-name = "turn"
-duration = "200 s"
-radio = {radio}
-server = [{{ name = "server" }}]
-phase = [{{ name = "measured", from = "10 s", to = "200 s" }}]
-{}[[station]]
-name = "y"
-rate = "{rate}"
-[[udp]]
-name = "packets"
-stations = ["y"]
-server = "server"
-direction = "down"
-rate = "100 kb/s"
-payload = "1472 bytes"
-"#,
-        flood.text()
-    );
-    let scenario = Scenario::parse(&text, "turn.toml").expect("a sound scenario");
-    sojourn_p95(&run(&scenario, |_| ()).expect("it can be simulated").phases[0])
+    let site = flood
+        .at(network, "turn", 200)
+        .phase("measured", 10, 200)
+        .station("y", &format!("rate = '{}'", network.rate))
+        .udp("packets", "y", "down", "100 kb/s")
+        .and("payload = '1472 bytes'");
+    sojourn_p95(&site.run().phases[0])
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -161,7 +130,7 @@ fn the_access_point_s_queue_is_as_short_as_without_it() {
     }
     // Canary: with a larger latency target the queue is longer.
     let flood = Flood { senders: 1, mbps: 4, rate: B_11.rate };
-    let ahead = flooded(&B_11, flood, THREE_EACH, "controller.target = \"8 ms\"", 1);
+    let ahead = flooded(&B_11, flood, THREE_EACH, "controller.target = '8 ms'", 1);
     assert!(sojourn_p95(&ahead) > B_11.sojourn_ms, "{}", sojourn_p95(&ahead));
 }
 
