@@ -3,59 +3,26 @@
 
 use evenair_api::Hop;
 use evenair_results::{PhaseResult, RunResult};
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// 802.11a at 54 Mb/s and an Internet link of 8 Mb/s with 300 ms of round-trip time.
-fn site(duration: u32, rest: &str) -> RunResult {
-    site_at(150, duration, rest)
+fn site(duration: u32) -> Site {
+    site_at(150, duration)
 }
 
 /// The same with another one-way delay of the link, in ms.
-fn site_at(delay_ms: u32, duration: u32, rest: &str) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "internet"
-duration = "{duration} s"
-[radio]
-standard = "802.11a"
-rts_threshold = "500 bytes"
-ap_buffer = "150 kB"
-[wan.down]
-rate = "8 Mb/s"
-delay = "{delay_ms} ms"
-buffer = "600 kB"
-[wan.up]
-rate = "8 Mb/s"
-delay = "{delay_ms} ms"
-[[station]]
-name = "far"
-count = 2
-rate = "54 Mb/s"
-[[station]]
-name = "near"
-count = 2
-rate = "54 Mb/s"
-[[server]]
-name = "server"
-[[server]]
-name = "internet"
-at = "wan"
-[[event]]
-at = "2 s"
-do = "insert"
-{rest}
-"#
-    );
-    run(&Scenario::parse(&text, "internet.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
-}
-
-const LINK: &str = "[manager.wan]\nshare = \"90 %\"\n";
-
-fn bulk(name: &str, station: &str, server: &str, direction: &str) -> String {
-    format!(
-        "[[bulk]]\nname = \"{name}\"\nstations = [\"{station}\"]\nserver = \"{server}\"\ndirection = \"{direction}\"\n"
-    )
+fn site_at(delay_ms: u32, duration: u32) -> Site {
+    Site::new("internet", duration)
+        .radio("802.11a", "rts_threshold = '500 bytes'\nap_buffer = '150 kB'")
+        .with(&format!("[wan]\nup = {{ rate = '8 Mb/s', delay = '{delay_ms} ms' }}"))
+        .and(&format!("down = {{ rate = '8 Mb/s', delay = '{delay_ms} ms', buffer = '600 kB' }}"))
+        .stations("far", 2, "rate = '54 Mb/s'")
+        .stations("near", 2, "rate = '54 Mb/s'")
+        .server("server", "")
+        .server("internet", "at = 'wan'")
+        .insert(2)
+        .with("[manager.wan]\nshare = '90 %'")
 }
 
 fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
@@ -84,9 +51,8 @@ fn steadiness(result: &RunResult, name: &str, from: usize) -> (f64, f64) {
 
 #[test]
 fn transfers_over_the_link_have_its_rate_and_the_lan_the_rest() {
-    let apps = [bulk("wan", "far", "internet", "down"), bulk("lan", "near", "server", "down")].concat();
-    let phases = "[[phase]]\nname = \"managed\"\nfrom = \"60 s\"\nto = \"180 s\"\n";
-    let with = site(180, &[&apps, phases, LINK].concat());
+    let with =
+        site(180).bulk("wan", "far", "down").to("server").bulk("lan", "near", "down").phase("managed", 60, 180).run();
     let managed = phase(&with, "managed");
     let (wan, variation) = steadiness(&with, "wan", 60);
     let (lan, _) = steadiness(&with, "lan", 60);
@@ -113,13 +79,11 @@ fn pages(result: &RunResult, from: f64, to: f64) -> (f64, f64, usize) {
 
 #[test]
 fn pages_over_the_link_are_as_quick_beside_a_transfer_of_the_lan() {
-    let web = "[[web]]\nname = \"pages\"\nstations = [\"far1\"]\nserver = \"internet\"\nsize_cap = \"2 MB\"\n\
-               [tcp]\ninitial_window = 3\n";
-    let read = |other: &str| site(600, &[web, other, LINK].concat());
-    let (alone, p95, count) = pages(&read(""), 10.0, 600.0);
+    let web = site(600).app("web", "pages", "far1", "size_cap = '2 MB'").with("[tcp]\ninitial_window = 3").to("server");
+    let (alone, p95, count) = pages(&web.run(), 10.0, 600.0);
     assert!(count >= 200, "{count} pages");
     for direction in ["down", "up"] {
-        let beside = read(&bulk("bulk", "near1", "server", direction));
+        let beside = web.clone().bulk("bulk", "near1", direction).run();
         let (mean, high, count) = pages(&beside, 10.0, 600.0);
         println!(
             "alone {alone:.3} s, p95 {p95:.3}; beside a transfer {direction} {mean:.3} s, p95 {high:.3}, {count} pages"
@@ -132,9 +96,11 @@ fn pages_over_the_link_are_as_quick_beside_a_transfer_of_the_lan() {
 /// Two stations of weight four and two of weight one share the link in that ratio, though their servers' round trips differ.
 #[test]
 fn the_link_is_shared_by_weights() {
-    let rest = "[[station]]\nname = \"gold\"\ncount = 2\nrate = \"54 Mb/s\"\nweight = 4\n";
-    let apps = [bulk("gold", "gold", "internet", "down"), bulk("bronze", "far", "internet", "down")].concat();
-    let result = site(180, &[rest, &apps, LINK].concat());
+    let result = site(180)
+        .stations("gold", 2, "rate = '54 Mb/s'\nweight = 4")
+        .bulk("gold", "gold", "down")
+        .bulk("bronze", "far", "down")
+        .run();
     let (gold, _) = steadiness(&result, "gold", 60);
     let (bronze, _) = steadiness(&result, "bronze", 60);
     println!("gold {gold:.3}, bronze {bronze:.3} Mb/s");
@@ -146,10 +112,13 @@ fn the_link_is_shared_by_weights() {
 /// would run empty, and senders with shorter round trips would take its share.
 #[test]
 fn weights_hold_for_long_round_trips() {
-    let rest = "[[station]]\nname = \"gold\"\ncount = 2\nrate = \"54 Mb/s\"\nweight = 4\n\
-                [[server]]\nname = \"farther\"\nat = \"wan\"\ndelay = \"100 ms\"\n";
-    let apps = [bulk("gold", "gold", "farther", "down"), bulk("bronze", "far", "internet", "down")].concat();
-    let result = site_at(100, 240, &[rest, &apps, LINK].concat());
+    let result = site_at(100, 240)
+        .stations("gold", 2, "rate = '54 Mb/s'\nweight = 4")
+        .server("farther", "at = 'wan'\ndelay = '100 ms'")
+        .bulk("gold", "gold", "down")
+        .to("internet")
+        .bulk("bronze", "far", "down")
+        .run();
     let (gold, _) = steadiness(&result, "gold", 60);
     let (bronze, _) = steadiness(&result, "bronze", 60);
     println!("gold {gold:.3}, bronze {bronze:.3} Mb/s");
