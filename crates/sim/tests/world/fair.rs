@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use evenair_results::{FlowResult, PhaseResult, StationAirtime};
-use evenair_scenario::Scenario;
-use evenair_sim::run;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};
+
+use crate::site::Site;
 
 /// Tolerance of a share.
 const WITHIN: f64 = 0.05;
@@ -30,44 +30,17 @@ const fn group(name: &'static str, count: u32, mbps: u64, ways: &'static [&'stat
 
 /// The phase with the default manager in force, with `rest` added to the scenario.
 fn managed(groups: &[Group], rest: &str) -> PhaseResult {
-    let station = |group: &Group| {
-        let Group { name, count, mbps, .. } = group;
-        format!("[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{mbps} Mb/s\"\n")
-    };
-    let transfer = |group: &Group, number: usize, way: &str| {
-        let name = group.name;
-        format!(
-            "[[bulk]]\nname = \"{name}-{way}-{number}\"\nstations = [\"{name}\"]\nserver = \"server\"\ndirection = \"{way}\"\n"
-        )
-    };
-    let stations: String = groups.iter().map(station).collect();
-    let transfers: String = groups
-        .iter()
-        .flat_map(|group| group.ways.iter().enumerate().map(|(number, way)| transfer(group, number, way)))
-        .collect();
-    let text = format!(
-        r#"version = 1
-name = "fair"
-duration = "60 s"
-[radio]
-standard = "802.11g"
-ap_buffer = "150 kB"
-{stations}
-[[server]]
-name = "server"
-{transfers}
-{rest}
-[[event]]
-at = "2 s"
-do = "insert"
-[[phase]]
-name = "managed"
-from = "20 s"
-to = "60 s"
-"#
-    );
-    let scenario = Scenario::parse(&text, "fair.toml").expect("a sound scenario");
-    let mut result = run(&scenario, |_| ()).expect("it can be simulated");
+    let mut result = Site::new("fair", 60)
+        .radio("802.11g", "ap_buffer = '150 kB'")
+        .each(groups, |site, group| site.stations(group.name, group.count, &format!("rate = '{} Mb/s'", group.mbps)))
+        .each(groups, |site, Group { name, ways, .. }| {
+            let transfers = ways.iter().enumerate();
+            site.each(transfers, |site, (number, way)| site.bulk(&format!("{name}-{way}-{number}"), name, way))
+        })
+        .with(rest)
+        .insert(2)
+        .phase("managed", 20, 60)
+        .run();
     let guard: Vec<_> = result.events.iter().filter(|event| event.what.starts_with("guard")).collect();
     assert!(guard.is_empty(), "the guard against harm was alarmed: {guard:?}");
     result.phases.remove(0)
@@ -133,7 +106,7 @@ const UP: &[&str] = &["up"];
 const DOWN: &[&str] = &["down"];
 const BOTH: &[&str] = &["up", "down"];
 const FOUR: &[&str] = &["up", "up", "up", "down"];
-const NO_TELEMETRY: &str = "[telemetry]\nstations = false\nrates = false\n";
+const NO_TELEMETRY: &str = "[telemetry]\nstations = false\nrates = false";
 
 #[test]
 fn each_of_ten_stations_has_a_tenth_for_any_number_of_uploads() {
@@ -148,7 +121,7 @@ fn each_of_ten_stations_has_a_tenth_for_any_number_of_uploads() {
 /// Canary: with the policy tree of directions above stations the checks fail.
 #[test]
 fn with_directions_above_stations_one_upload_has_half() {
-    let rest = "[manager]\nlevels = [\"direction\", \"station\", \"flow\"]\n";
+    let rest = "[manager]\nlevels = ['direction', 'station', 'flow']";
     let phase = managed(&[group("u", 1, 54, UP), group("d", 9, 54, DOWN)], rest);
     let parts = parts(&phase);
     let (_, upload) = parts.iter().find(|(station, _)| station.starts_with('u')).expect("it is there");
@@ -161,7 +134,7 @@ fn with_directions_above_stations_one_upload_has_half() {
 /// Several connections, or a long path to the server, change no share.
 #[test]
 fn shares_do_not_depend_on_connections_or_round_trips() {
-    let far = "[lan]\ndelay = \"40 ms\"\n";
+    let far = "[lan]\ndelay = '40 ms'";
     for (name, rest, ways) in [("four connections", "", FOUR), ("80 ms away", far, UP)] {
         let groups = [group("m", 1, 54, ways), group("u", 2, 54, UP), group("d", 4, 54, DOWN)];
         is_fair(name, &managed(&groups, rest));

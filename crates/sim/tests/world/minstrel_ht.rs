@@ -1,8 +1,9 @@
 //! Rate control among modes: its goodput compared with that of each available mode.
 
 use evenair_results::{RunResult, scalar};
-use evenair_scenario::Scenario;
 use evenair_wifi::{Format, GuardInterval, PhyMode, Width};
+
+use crate::site::Site;
 
 /// One-way datagrams, more than the medium carries, between a server and stations with the same signal.
 #[derive(Clone, Copy)]
@@ -19,42 +20,14 @@ const DOWN: Case = Case { mcs: 9, streams: 2, stations: 1, direction: "down", sn
 
 fn run(control: &str, case: Case) -> RunResult {
     let Case { mcs, streams, stations, direction, snr_db } = case;
-    let scenario = Scenario::parse(
-        &format!(
-            r#"version = 1
-name = "modes"
-duration = "3 s"
-[radio]
-standard = "802.11ac"
-width = "40 MHz"
-rate_control = "{control}"
-ap_buffer = "1000 packets"
-[lan]
-rate = "1 Gb/s"
-[[station]]
-name = "sta"
-count = {stations}
-mcs = {mcs}
-streams = {streams}
-snr = "{snr_db} dB"
-[[server]]
-name = "server"
-[[udp]]
-name = "data"
-stations = ["sta"]
-server = "server"
-direction = "{direction}"
-rate = "450 Mb/s"
-payload = "1400 bytes"
-[[phase]]
-name = "steady"
-from = "1 s"
-to = "3 s"
-"#
-        ),
-        "modes.toml",
-    );
-    evenair_sim::run(&scenario.unwrap_or_else(|error| panic!("{error}")), |_| ()).expect("it can be simulated")
+    Site::new("modes", 3)
+        .radio("802.11ac", &format!("width = '40 MHz'\nrate_control = '{control}'\nap_buffer = '1000 packets'"))
+        .with("[lan]\nrate = '1 Gb/s'")
+        .stations("sta", stations, &format!("mcs = {mcs}\nstreams = {streams}\nsnr = '{snr_db} dB'"))
+        .udp("data", "sta", direction, "450 Mb/s")
+        .and("payload = '1400 bytes'")
+        .phase("steady", 1, 3)
+        .run()
 }
 
 fn total(run: &RunResult) -> f64 {
@@ -103,32 +76,12 @@ fn a_station_with_one_mode_uses_it() {
 #[test]
 fn senders_without_modes_keep_their_rates() {
     let run = |control: &str| {
-        let text = format!(
-            r#"version = 1
-name = "beside"
-duration = "3 s"
-[radio]
-standard = "802.11ax"
-rate_control = "{control}"
-[[station]]
-name = "old"
-rate = "54 Mb/s"
-[[server]]
-name = "server"
-[[udp]]
-name = "data"
-stations = ["old"]
-server = "server"
-direction = "down"
-rate = "5 Mb/s"
-[[neighbour]]
-name = "next"
-load = "30 %"
-rate = "54 Mb/s"
-"#
-        );
-        let scenario = Scenario::parse(&text, "beside.toml").unwrap_or_else(|error| panic!("{error}"));
-        evenair_sim::run(&scenario, |_| ()).expect("it can be simulated")
+        Site::new("beside", 3)
+            .radio("802.11ax", &format!("rate_control = '{control}'"))
+            .station("old", "rate = '54 Mb/s'")
+            .udp("data", "old", "down", "5 Mb/s")
+            .with("[[neighbour]]\nname = 'next'\nload = '30 %'\nrate = '54 Mb/s'")
+            .run()
     };
     let [fixed, chosen] = ["fixed", "minstrel-ht"].map(run);
     for name in ["phase.all.total_ip_mbps", "phase.all.measured_airtime.neighbours_share"] {
