@@ -5,8 +5,8 @@
 //! throughput.
 
 use evenair_results::RunResult;
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// Bytes of UDP in a frame whose body of 1000 bytes has LLC/SNAP, IP and UDP headers.
 const PAYLOAD: u32 = 964;
@@ -18,42 +18,15 @@ fn uplink(n: u32, load: f64, seconds: u32, radio: &str) -> RunResult {
 
 fn uplink_of(seed: u64, n: u32, load: f64, seconds: u32, radio: &str) -> RunResult {
     let rate_bps = load * 1e6 / f64::from(n) * f64::from(PAYLOAD) / 1000.0;
-    let text = format!(
-        r#"version = 1
-name = "radio"
-duration = "{seconds} s"
-seed = {seed}
-[radio]
-standard = "802.11b"
-basic_rates = ["1 Mb/s", "2 Mb/s"]
-station_buffer = "50 packets"
-{radio}
-[[station]]
-name = "sta"
-count = {n}
-rate = "11 Mb/s"
-[[server]]
-name = "server"
-[[udp]]
-name = "up"
-stations = ["sta"]
-server = "server"
-direction = "up"
-rate = "{rate_bps:.0} b/s"
-payload = "{PAYLOAD} bytes"
-stagger = "1 ms"
-[[phase]]
-name = "steady"
-from = "10 s"
-to = "{seconds} s"
-"#
-    );
-    run_text(&text)
-}
-
-fn run_text(text: &str) -> RunResult {
-    let scenario = Scenario::parse(text, "radio.toml").unwrap_or_else(|error| panic!("{error}"));
-    run(&scenario, |_| ()).expect("it can be simulated")
+    Site::new("radio", seconds)
+        .seed(seed)
+        .radio("802.11b", "basic_rates = ['1 Mb/s', '2 Mb/s']\nstation_buffer = '50 packets'")
+        .and(radio)
+        .stations("sta", n, "rate = '11 Mb/s'")
+        .udp("up", "sta", "up", &format!("{rate_bps:.0} b/s"))
+        .and(&format!("payload = '{PAYLOAD} bytes'\nstagger = '1 ms'"))
+        .phase("steady", 10, seconds)
+        .run()
 }
 
 /// Throughput in frames of 1000 bytes, Mb/s.
@@ -88,7 +61,7 @@ fn saturation_and_critical_load() {
 fn layouts_with_capture() {
     for profile in ["ns-2", "ns-3", "qualnet"] {
         let of = |shape: &str| {
-            let radio = format!("profile = \"{profile}\"\n[radio.layout]\nshape = \"{shape}\"");
+            let radio = format!("profile = '{profile}'\nlayout.shape = '{shape}'");
             let places = 1..=4;
             places.map(|seed| throughput(&uplink_of(seed, 16, 8.0, 60, &radio))).sum::<f64>() / 4.0
         };
@@ -102,7 +75,7 @@ fn layouts_with_capture() {
 /// I3: stations with rate choice fall to the slowest rate on collisions, those with fixed rates do not.
 #[test]
 fn chosen_rates_collapse_under_datagrams() {
-    let chosen = |n| saturated(n, "rate_control = \"two-failures\"");
+    let chosen = |n| saturated(n, "rate_control = 'two-failures'");
     assert!(chosen(2) > 5.2, "two hardly collide");
     let (before, at) = (chosen(13), chosen(15));
     assert!(before > 1.0 && at < 1.05, "published: the total falls below 1 Mb/s at 15 stations: {before} {at}");
@@ -114,37 +87,15 @@ fn chosen_rates_collapse_under_datagrams() {
 #[test]
 fn chosen_rates_stay_high_under_tcp() {
     let tcp = |n: u32, control: &str| {
-        run_text(&format!(
-            r#"version = 1
-name = "tcp"
-duration = "60 s"
-[radio]
-standard = "802.11b"
-basic_rates = ["1 Mb/s", "2 Mb/s"]
-ap_buffer = "200 packets"
-rate_control = "{control}"
-ber = 1e-6
-[lan]
-rate = "100 Mb/s"
-delay = "11 ms"
-[tcp]
-congestion_control = "reno"
-sack = false
-delayed_ack = true
-[[station]]
-name = "sta"
-count = {n}
-rate = "11 Mb/s"
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["sta"]
-server = "server"
-direction = "down"
-stagger = "100 ms"
-"#
-        ))
+        Site::new("tcp", 60)
+            .radio("802.11b", "basic_rates = ['1 Mb/s', '2 Mb/s']\nap_buffer = '200 packets'\nber = 1e-6")
+            .and(&format!("rate_control = '{control}'"))
+            .lan("100 Mb/s", "11 ms")
+            .with("[tcp]\ncongestion_control = 'reno'\nsack = false\ndelayed_ack = true")
+            .stations("sta", n, "rate = '11 Mb/s'")
+            .bulk("down", "sta", "down")
+            .and("stagger = '100 ms'")
+            .run()
     };
     let fixed = tcp(14, "fixed").phases[0].total_ip_mbps;
     let run = tcp(14, "two-failures");
@@ -180,42 +131,17 @@ fn bit_errors_cost_in_proportion() {
 #[test]
 fn a_station_that_loses_frames_takes_from_the_other() {
     for (loss, both) in [(0, 5.114), (30, 3.898)] {
-        let run = run_text(&format!(
-            r#"version = 1
-name = "losses"
-duration = "60 s"
-[radio]
-standard = "802.11b"
-basic_rates = ["1 Mb/s", "2 Mb/s"]
-after_collision = "difs"
-short_retry_limit = 100
-[lan]
-rate = "100 Mb/s"
-[[station]]
-name = "good"
-rate = "11 Mb/s"
-[[station]]
-name = "bad"
-rate = "11 Mb/s"
-loss = "{loss} %"
-[[server]]
-name = "server"
-[[udp]]
-name = "to-good"
-stations = ["good"]
-server = "server"
-direction = "down"
-rate = "6.144 Mb/s"
-payload = "1024 bytes"
-[[udp]]
-name = "to-bad"
-stations = ["bad"]
-server = "server"
-direction = "down"
-rate = "6.15 Mb/s"
-payload = "1024 bytes"
-"#
-        ));
+        let run = Site::new("losses", 60)
+            .radio("802.11b", "basic_rates = ['1 Mb/s', '2 Mb/s']")
+            .and("after_collision = 'difs'\nshort_retry_limit = 100")
+            .with("[lan]\nrate = '100 Mb/s'")
+            .station("good", "rate = '11 Mb/s'")
+            .station("bad", &format!("rate = '11 Mb/s'\nloss = '{loss} %'"))
+            .udp("to-good", "good", "down", "6.144 Mb/s")
+            .and("payload = '1024 bytes'")
+            .udp("to-bad", "bad", "down", "6.15 Mb/s")
+            .and("payload = '1024 bytes'")
+            .run();
         let flows: Vec<f64> = run.phases[0].flows.iter().map(|flow| flow.goodput_mbps).collect();
         near("both", flows.iter().sum(), both, 2.0);
         near("the good one", flows[0], both / 2.0, 5.0);
@@ -225,33 +151,13 @@ payload = "1024 bytes"
 /// The box gets the rate that the access point chose, and does not take the station for a fast one.
 #[test]
 fn rates_chosen_by_senders_are_reported() {
-    let run = run_text(
-        r#"version = 1
-name = "reported"
-duration = "30 s"
-[radio]
-standard = "802.11b"
-rate_control = "aarf"
-[[station]]
-name = "sta"
-rate = "11 Mb/s"
-snr = "0.5 dB"
-[[server]]
-name = "server"
-[[bulk]]
-name = "down"
-stations = ["sta"]
-server = "server"
-direction = "down"
-[[event]]
-at = "10 s"
-do = "insert"
-[[phase]]
-name = "inserted"
-from = "12 s"
-to = "30 s"
-"#,
-    );
+    let run = Site::new("reported", 30)
+        .radio("802.11b", "rate_control = 'aarf'")
+        .station("sta", "rate = '11 Mb/s'\nsnr = '0.5 dB'")
+        .bulk("down", "sta", "down")
+        .insert(10)
+        .phase("inserted", 12, 30)
+        .run();
     let phase = &run.phases[0];
     let service = phase.service_rate_mbps.expect("the box manages");
     assert!((0.5..2.2).contains(&service), "2 Mb/s are what arrives, but the box serves {service}");
