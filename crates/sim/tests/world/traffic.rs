@@ -5,34 +5,16 @@ use evenair_scenario::Scenario;
 use evenair_sim::run;
 use evenair_workload::Direction;
 
-/// Stations on a fast medium, a server nearby and one behind an Internet link of 5 Mb/s, and these tables.
-fn simulate(duration: &str, tables: &str) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "traffic"
-duration = "{duration}"
-[radio]
-standard = "802.11g"
-ap_buffer = "1000 packets"
-[wan.down]
-rate = "5 Mb/s"
-delay = "1 ms"
-[wan.up]
-rate = "5 Mb/s"
-delay = "1 ms"
-[[station]]
-name = "sta"
-count = 3
-rate = "54 Mb/s"
-[[server]]
-name = "near"
-[[server]]
-name = "far"
-at = "wan"
-{tables}
-"#
-    );
-    run(&Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}")), |_| ()).expect("it runs")
+use crate::site::Site;
+
+/// Stations on a fast medium, a server nearby, `near`, and one behind an Internet link of 5 Mb/s.
+fn site(seconds: u32) -> Site {
+    Site::new("traffic", seconds)
+        .radio("802.11g", "ap_buffer = '1000 packets'")
+        .wan("5 Mb/s", "1 ms")
+        .stations("sta", 3, "rate = '54 Mb/s'")
+        .server("near", "")
+        .server("far", "at = 'wan'")
 }
 
 fn counts(result: &RunResult) -> TransferCount {
@@ -58,19 +40,11 @@ fn goodput(result: &RunResult, app: &str) -> f64 {
 fn response_times_are_those_of_a_shared_link() {
     // With small windows the link serves the transfers packet by packet in turns: processor sharing. The mean response time
     // of M/M/1 with processor sharing is E[S] / (1 - load). The service time is that of 1500 bytes per 1448 bytes of data.
-    let result = simulate(
-        "4000 s",
-        r#"[tcp]
-window = "4 packets"
-[[flows]]
-name = "files"
-stations = ["sta1"]
-server = "far"
-direction = "down"
-rate = "1.5 /s"
-size = { distribution = "exponential", mean = "200 kB" }
-"#,
-    );
+    let result = site(4000)
+        .with("[tcp]\nwindow = '4 packets'")
+        .app("flows", "files", "sta1", "direction = 'down'\nrate = '1.5 /s'")
+        .and("size = { distribution = 'exponential', mean = '200 kB' }")
+        .run();
     let count = counts(&result);
     // 6000 arrivals of a Poisson process: 77 is a standard deviation.
     assert!((5700..6300).contains(&count.started), "{count:?}");
@@ -88,14 +62,11 @@ size = { distribution = "exponential", mean = "200 kB" }
 #[test]
 fn two_hundred_and_forty_short_transfers_all_arrive() {
     // Uploads and downloads of 100 kB in turns, one each 125 ms from 20 s on.
-    let flows = |direction: &str, start: &str| {
-        format!(
-            "[[flows]]\nname = \"{direction}\"\nstations = [\"sta\"]\nserver = \"near\"\ndirection = \"{direction}\"\n\
-             arrivals = \"regular\"\ninterval = \"250 ms\"\ncount = 120\nspread = \"round-robin\"\nstart = \"{start}\"\n\
-             size = {{ mean = \"100 kB\" }}\n"
-        )
+    let flows = |site: Site, (direction, start)| {
+        site.app("flows", direction, "sta", &format!("direction = '{direction}'\nstart = '{start} s'"))
+            .and("arrivals = 'regular'\ninterval = '250 ms'\ncount = 120\nspread = 'round-robin'\nsize = { mean = '100 kB' }")
     };
-    let result = simulate("60 s", &(flows("up", "20 s") + &flows("down", "20.125 s")));
+    let result = site(60).to("near").each([("up", "20"), ("down", "20.125")], flows).run();
     let count = counts(&result);
     assert_eq!((count.started, count.complete, count.complete_bytes), (240, 240, 24_000_000));
     let records = &result.transfers.records;
@@ -114,25 +85,12 @@ fn two_hundred_and_forty_short_transfers_all_arrive() {
 
 #[test]
 fn transfers_are_cut_at_the_end_and_refused_above_the_limit() {
-    let result = simulate(
-        "20 s",
-        r#"[[flows]]
-name = "files"
-stations = ["sta1", "sta2"]
-server = "far"
-direction = "up"
-load = "20 Mb/s"
-limit = 30
-size = { distribution = "pareto", alpha = 1.5, min = "30 kB" }
-stop = "15 s"
-[[bulk]]
-name = "file"
-stations = ["sta3"]
-server = "far"
-direction = "down"
-size = "1 GB"
-"#,
-    );
+    let result = site(20)
+        .app("flows", "files", "sta1, sta2", "direction = 'up'\nload = '20 Mb/s'\nlimit = 30\nstop = '15 s'")
+        .and("size = { distribution = 'pareto', alpha = 1.5, min = '30 kB' }")
+        .bulk("file", "sta3", "down")
+        .and("size = '1 GB'")
+        .run();
     let count = counts(&result);
     assert!(count.refused > 100 && count.complete > 50, "{count:?}");
     // 30 concurrent transfers at each of two stations, minus one or two that had just ended when no more arrived, and the file.
@@ -145,39 +103,31 @@ size = "1 GB"
 #[test]
 fn transfers_of_a_station_that_left_fail() {
     // A station leaves for good: TCP retries for a long time, then gives up.
-    let result = simulate(
-        "3000 s",
-        r#"[[flows]]
-name = "files"
-stations = ["sta1"]
-server = "near"
-direction = "up"
-interval = "100 ms"
-until = "20 s"
-size = { mean = "20 kB" }
-[[event]]
-at = "10 s"
-do = "leave"
-stations = ["sta1"]
-"#,
-    );
+    let result = site(3000)
+        .to("near")
+        .app(
+            "flows",
+            "files",
+            "sta1",
+            "direction = 'up'\ninterval = '100 ms'\nuntil = '20 s'\nsize = { mean = '20 kB' }",
+        )
+        .event(10, "leave")
+        .and("stations = ['sta1']")
+        .run();
     let count = counts(&result);
     assert!((70..130).contains(&count.complete) && count.failed > 70 && count.cut == 0, "{count:?}");
 }
 
 #[test]
 fn files_and_pauses_alternate() {
-    let source = |name: &str, connection: &str, direction: &str| {
-        format!(
-            "[[onoff]]\nname = \"{name}\"\nstations = [\"sta1\"]\nserver = \"near\"\ndirection = \"{direction}\"\n\
-             connection = \"{connection}\"\nsize = {{ distribution = \"pareto\", alpha = 2.5, min = \"6 kB\" }}\n\
-             gap = {{ distribution = \"exponential\", mean = \"200 ms\" }}\n"
-        )
+    let source = |site: Site, (name, connection, direction)| {
+        site.app("onoff", name, "sta1", &format!("direction = '{direction}'\nconnection = '{connection}'"))
+            .and("size = { distribution = 'pareto', alpha = 2.5, min = '6 kB' }")
+            .and("gap = { distribution = 'exponential', mean = '200 ms' }")
     };
     // The sender detects the arrival of a file by the ACK of the last segment: here without delay.
-    let tcp = "[tcp]\ndelayed_ack = false\n";
-    let tables = tcp.to_owned() + &source("one", "persistent", "up") + &source("many", "each", "down");
-    let result = simulate("400 s", &tables);
+    let site = site(400).to("near").with("[tcp]\ndelayed_ack = false");
+    let result = site.each([("one", "persistent", "up"), ("many", "each", "down")], source).run();
     for count in &result.transfers.counts {
         let records: Vec<_> = result.transfers.records.iter().filter(|record| record.app == count.app).collect();
         // Files of 10 kB take some milliseconds: almost all of the time is pauses.
@@ -203,31 +153,26 @@ fn files_and_pauses_alternate() {
 #[test]
 fn every_pattern_of_datagrams_carries_its_rate() {
     let patterns = [
-        "rate = \"1 Mb/s\"\nnoise = \"10 %\"\n",
-        "packet_rate = \"125 /s\"\narrivals = \"poisson\"\n",
-        "frame_interval = \"40 ms\"\nframe = { distribution = \"lognormal\", mean = \"5 kB\", deviation = \"2 kB\" }\n",
-        "rate = \"2 Mb/s\"\non = { distribution = \"exponential\", mean = \"100 ms\" }\n\
-         off = { distribution = \"exponential\", mean = \"100 ms\" }\n",
+        "rate = '1 Mb/s'\nnoise = '10 %'",
+        "packet_rate = '125 /s'\narrivals = 'poisson'",
+        "frame_interval = '40 ms'\nframe = { distribution = 'lognormal', mean = '5 kB', deviation = '2 kB' }",
+        "rate = '2 Mb/s'\non = { distribution = 'exponential', mean = '100 ms' }\n\
+         off = { distribution = 'exponential', mean = '100 ms' }",
     ];
     for (k, direction) in ["up", "down"].into_iter().cycle().take(patterns.len() * 2).enumerate() {
-        let tables = format!(
-            "[[udp]]\nname = \"udp\"\nstations = [\"sta1\"]\nserver = \"near\"\ndirection = \"{direction}\"\n{}",
-            patterns[k / 2]
-        );
-        let result = simulate("200 s", &tables);
+        let pattern = patterns[k / 2];
+        let site = site(200).to("near").app("udp", "udp", "sta1", &format!("direction = '{direction}'"));
+        let result = site.and(pattern).run();
         let mbps = goodput(&result, "udp");
-        assert!((mbps - 1.0).abs() < 0.07, "{tables}: {mbps}");
+        assert!((mbps - 1.0).abs() < 0.07, "{direction}, {pattern}: {mbps}");
     }
 }
 
 #[test]
 fn a_saturated_sender_with_noise_fills_the_medium_like_one_without() {
     let flood = |noise: &str| {
-        let tables = format!(
-            "[[udp]]\nname = \"udp\"\nstations = [\"sta\"]\nserver = \"near\"\ndirection = \"up\"\nrate = \"40 Mb/s\"\n\
-             payload = \"1472 bytes\"\nnoise = \"{noise}\"\n"
-        );
-        let result = simulate("20 s", &tables);
+        let site = site(20).to("near").udp("udp", "sta", "up", "40 Mb/s");
+        let result = site.and(&format!("payload = '1472 bytes'\nnoise = '{noise}'")).run();
         let lost: u64 = result.losses.iter().map(|loss| loss.frames).sum();
         let sent = lost as f64 + goodput(&result, "udp") * 20e6 / 8.0 / 1472.0;
         // Every datagram is delivered, lost, or (up to 1000 at each station) still queued.
@@ -241,14 +186,7 @@ fn a_saturated_sender_with_noise_fills_the_medium_like_one_without() {
 
 #[test]
 fn a_lone_call_has_the_best_quality_of_its_codec() {
-    let result = simulate(
-        "60 s",
-        r#"[[voip]]
-name = "call"
-stations = ["sta1"]
-server = "far"
-"#,
-    );
+    let result = site(60).app("voip", "call", "sta1", "").run();
     assert_eq!(result.calls.len(), 2);
     for call in &result.calls {
         let heard = &call.heard;
@@ -267,29 +205,13 @@ server = "far"
 
 #[test]
 fn a_download_through_a_long_queue_degrades_calls_in_its_direction() {
-    let result = simulate(
-        "60 s",
-        r#"[[voip]]
-name = "call"
-stations = ["sta1"]
-server = "far"
-codec = "g729"
-[[bulk]]
-name = "download"
-stations = ["sta2"]
-server = "far"
-direction = "down"
-start = "20 s"
-[[phase]]
-name = "alone"
-from = "0 s"
-to = "20 s"
-[[phase]]
-name = "beside"
-from = "30 s"
-to = "60 s"
-"#,
-    );
+    let result = site(60)
+        .app("voip", "call", "sta1", "codec = 'g729'")
+        .bulk("download", "sta2", "down")
+        .and("start = '20 s'")
+        .phase("alone", 0, 20)
+        .phase("beside", 30, 60)
+        .run();
     let heard = |app: &str, phase: &str| {
         let call = result.calls.iter().find(|call| call.app == app && call.phase == phase);
         call.unwrap_or_else(|| panic!("{:?}", result.calls)).heard.clone()
@@ -309,49 +231,41 @@ to = "60 s"
 /// only by back-off, which is next to nothing on an idle medium.
 #[test]
 fn servers_may_take_a_random_time_to_send() {
-    let text = |jitter: &str| {
-        format!(
-            "version = 1\nname = \"jitter\"\nduration = \"20 s\"\nradio.standard = \"802.11g\"\n\
-             wan.down = {{ delay = \"5 ms\" }}\nwan.up = {{ delay = \"5 ms\" }}\n\
-             station = [{{ name = \"sta\", rate = \"54 Mb/s\" }}]\n\
-             server = [{{ name = \"far\", at = \"wan\"{jitter} }}]\n\
-             udp = [{{ name = \"down\", stations = [\"sta\"], server = \"far\", direction = \"down\", packet_rate = \"50 /s\" }}]\n"
-        )
-    };
-    let delay = |jitter: &str, seed: &str| {
-        let scenario = Scenario::parse_with(&text(jitter), "jitter.toml", &[("seed", seed)]).expect("it is sound");
-        let result = run(&scenario, |_| ()).expect("it can be simulated");
+    let delay = |jitter: &str, seed: u32| {
+        let result = Site::new("jitter", 20)
+            .seed(seed)
+            .radio("802.11g", "")
+            .with("[wan]\ndown.delay = '5 ms'\nup.delay = '5 ms'")
+            .station("sta", "rate = '54 Mb/s'")
+            .server("far", &format!("at = 'wan'\n{jitter}"))
+            .app("udp", "down", "sta", "direction = 'down'\npacket_rate = '50 /s'")
+            .run();
         let flow = result.phases[0].flows[0].clone();
         // One of a thousand may be in transit at the end.
         assert!(flow.loss_rate() < 0.0015, "{}", flow.loss_rate());
         flow.delay.expect("datagrams arrive")
     };
-    let (plain, some) = (delay("", "1"), delay(", jitter = \"8 ms\"", "1"));
+    let (plain, some) = (delay("", 1), delay("jitter = '8 ms'", 1));
     assert!(plain.max_ms - plain.min_ms < 0.5, "{plain:?}");
     assert!((some.mean_ms - plain.mean_ms - 4.0).abs() < 0.4, "{some:?}");
     assert!(some.max_ms - plain.min_ms > 7.5 && some.max_ms - plain.min_ms < 8.5, "{some:?}");
-    let difference = |jitter: &str| (delay(jitter, "1").mean_ms - delay(jitter, "2").mean_ms).abs();
-    assert!(difference("") < 1e-3 && difference(", jitter = \"8 ms\"") > 1e-2);
+    let difference = |jitter: &str| (delay(jitter, 1).mean_ms - delay(jitter, 2).mean_ms).abs();
+    assert!(difference("") < 1e-3 && difference("jitter = '8 ms'") > 1e-2);
 }
 
 /// A station's random draws are its own: two scenarios with the same stations in a different order have the same datagrams at
 /// the same times, and a further station that sends nothing changes nothing.
 #[test]
 fn random_draws_of_a_station_do_not_depend_on_its_position_in_the_file() {
-    let station = |name: &str| format!("[[station]]\nname = \"{name}\"\nrate = \"54 Mb/s\"\n");
-    let source = |name: &str| {
-        format!(
-            "[[udp]]\nname = \"from-{name}\"\nstations = [\"{name}\"]\nserver = \"far\"\ndirection = \"up\"\nrate = \"6 Mb/s\"\n\
-             arrivals = \"poisson\"\n"
-        )
-    };
     let flows = |stations: &[&str], sources: &[&str]| {
-        let text = "version = 1\nname = \"order\"\nduration = \"10 s\"\nradio.standard = \"802.11g\"\nserver = [{ name = \"far\" }]\n"
-            .to_owned()
-            + &stations.iter().map(|name| station(name)).collect::<String>()
-            + &sources.iter().map(|name| source(name)).collect::<String>();
-        let scenario = Scenario::parse(&text, "order.toml").unwrap_or_else(|error| panic!("{error}"));
-        let result = run(&scenario, |_| ()).expect("it can be simulated");
+        let result = Site::new("order", 10)
+            .radio("802.11g", "")
+            .server("far", "")
+            .each(stations, |site, name| site.station(name, "rate = '54 Mb/s'"))
+            .each(sources, |site, name| {
+                site.udp(&format!("from-{name}"), name, "up", "6 Mb/s").and("arrivals = 'poisson'")
+            })
+            .run();
         let of = |name: &str| {
             let flow = result.phases[0].flows.iter().find(|flow| flow.app == format!("from-{name}")).expect("it sends");
             (flow.goodput_mbps, flow.delay.clone().expect("datagrams arrive"))
