@@ -2,43 +2,23 @@
 //! of airtime follow from the unit of the turns; both are counted on the medium, independently of the queues.
 
 use evenair_results::{RunResult, scalar};
-use evenair_scenario::Scenario;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard};
 
-const STATION_FIFO: &str = "ap_queue = { discipline = \"station-fifo\" }";
-const MAC80211: &str = "ap_queue = { discipline = \"mac80211\" }";
+use crate::site::Site;
+
+const STATION_FIFO: &str = "ap_queue = { discipline = 'station-fifo' }";
+const MAC80211: &str = "ap_queue = { discipline = 'mac80211' }";
 
 /// 802.11g, a station at 54 Mb/s and one at 6 Mb/s.
-fn simulate(radio: &str, rest: &str) -> RunResult {
-    let text = format!(
-        r#"version = 1
-name = "station-queues"
-duration = "10 s"
-[radio]
-standard = "802.11g"
-ap_buffer = "1000 packets"
-{radio}
-[lan]
-rate = "1 Gb/s"
-delay = "1 ms"
-[[station]]
-name = "fast"
-rate = "54 Mb/s"
-[[station]]
-name = "slow"
-rate = "6 Mb/s"
-[[server]]
-name = "server"
-{rest}
-[[phase]]
-name = "steady"
-from = "2 s"
-to = "10 s"
-"#
-    );
-    let scenario = Scenario::parse(&text, "queues.toml").unwrap_or_else(|error| panic!("{error}"));
-    evenair_sim::run(&scenario, |_| ()).unwrap()
+fn site(radio: &str) -> Site {
+    Site::new("station-queues", 10)
+        .radio("802.11g", "ap_buffer = '1000 packets'")
+        .and(radio)
+        .lan("1 Gb/s", "1 ms")
+        .station("fast", "rate = '54 Mb/s'")
+        .station("slow", "rate = '6 Mb/s'")
+        .phase("steady", 2, 10)
 }
 
 fn value(result: &RunResult, name: &str) -> f64 {
@@ -61,16 +41,17 @@ fn airtime(result: &RunResult, station: &str) -> f64 {
     way("down") + way("up")
 }
 
-fn flood(name: &str, station: &str, direction: &str, rate: &str) -> String {
-    format!(
-        "[[udp]]\nname = \"{name}\"\nstations = [\"{station}\"]\nserver = \"server\"\ndirection = \"{direction}\"\n\
-         rate = \"{rate}\"\narrivals = \"poisson\"\npayload = \"1472 bytes\"\n"
-    )
+/// Datagrams with random gaps.
+const POISSON: &str = "arrivals = 'poisson'\npayload = '1472 bytes'";
+
+/// Each station is sent this much.
+fn floods(site: Site, fast: &str, slow: &str) -> Site {
+    site.udp("to-fast", "fast", "down", fast).and(POISSON).udp("to-slow", "slow", "down", slow).and(POISSON)
 }
 
 /// Each station is sent more than it can receive.
-fn floods() -> String {
-    flood("to-fast", "fast", "down", "25 Mb/s") + &flood("to-slow", "slow", "down", "25 Mb/s")
+fn flooded(radio: &str) -> Site {
+    floods(site(radio), "25 Mb/s", "25 Mb/s")
 }
 
 /// Ratio of the airtimes of a packet of 1500 bytes at 6 Mb/s and at 54 Mb/s, with inter-frame space and ACK.
@@ -87,14 +68,14 @@ fn times_as_long() -> f64 {
 fn fifos_share_by_packets_and_the_intermediate_queues_by_airtime() {
     let longer = times_as_long();
     println!("one packet takes {longer:.2} times as long");
-    for radio in ["ap_queue = { discipline = \"fifo\" }", STATION_FIFO] {
-        let result = simulate(radio, &floods());
+    for radio in ["ap_queue = { discipline = 'fifo' }", STATION_FIFO] {
+        let result = flooded(radio).run();
         let (packets, time) = (ratio(&result, goodput), ratio(&result, airtime));
         println!("{radio}: goodput {packets:.3}, airtime {time:.3}");
         assert!((packets - 1.0).abs() < 0.05, "{radio}: goodputs are as {packets}");
         assert!((longer * time - 1.0).abs() < 0.05, "{radio}: airtimes are as {time}");
     }
-    let result = simulate(MAC80211, &floods());
+    let result = flooded(MAC80211).run();
     let (packets, time) = (ratio(&result, goodput), ratio(&result, airtime));
     println!("mac80211: goodput {packets:.3}, airtime {time:.3}");
     assert!((time - 1.0).abs() < 0.05, "airtimes are as {time}");
@@ -104,12 +85,11 @@ fn fifos_share_by_packets_and_the_intermediate_queues_by_airtime() {
 /// Weights of the airtime scheduler, with and without airtime queue limits.
 #[test]
 fn stations_get_airtime_by_the_weights_of_the_access_point() {
-    for (aql, fast, slow) in [("", 2, 1), (", aql_low = \"2 ms\", aql_high = \"4 ms\"", 1, 3), (", aql = false", 2, 1)]
-    {
-        let weight = |station: &str, weight: u32| format!("{{ stations = [\"{station}\"], weight = {weight} }}");
+    for (aql, fast, slow) in [("", 2, 1), (", aql_low = '2 ms', aql_high = '4 ms'", 1, 3), (", aql = false", 2, 1)] {
+        let weight = |station: &str, weight: u32| format!("{{ stations = ['{station}'], weight = {weight} }}");
         let weights = format!("{}, {}", weight("fast", fast), weight("slow", slow));
-        let radio = format!("ap_queue = {{ discipline = \"mac80211\"{aql}, airtime_weight = [{weights}] }}");
-        let time = ratio(&simulate(&radio, &floods()), airtime);
+        let radio = format!("ap_queue = {{ discipline = 'mac80211'{aql}, airtime_weight = [{weights}] }}");
+        let time = ratio(&flooded(&radio).run(), airtime);
         println!("{fast} to {slow}{aql}: airtime {time:.3}");
         let want = f64::from(fast) / f64::from(slow);
         assert!((time / want - 1.0).abs() < 0.05, "{radio}: airtimes are as {time}");
@@ -119,9 +99,7 @@ fn stations_get_airtime_by_the_weights_of_the_access_point() {
 #[test]
 fn a_flooding_station_takes_places_of_a_fifo_and_not_turns_of_station_queues() {
     // Four packets for the fast station per packet for the slow one, which has enough for its turn.
-    let rest = flood("to-fast", "fast", "down", "28 Mb/s") + &flood("to-slow", "slow", "down", "7 Mb/s");
-    let fifo = ratio(&simulate("", &rest), goodput);
-    let turns = ratio(&simulate(STATION_FIFO, &rest), goodput);
+    let [fifo, turns] = ["", STATION_FIFO].map(|radio| ratio(&floods(site(radio), "28 Mb/s", "7 Mb/s").run(), goodput));
     println!("FIFO {fifo:.2}, by turns {turns:.3}");
     assert!(fifo > 3.0, "{fifo}");
     assert!((turns - 1.0).abs() < 0.02, "{turns}");
@@ -130,8 +108,7 @@ fn a_flooding_station_takes_places_of_a_fifo_and_not_turns_of_station_queues() {
 /// Uplink airtime of a station is deducted from its downlink share.
 #[test]
 fn uploads_count_as_airtime_of_their_station() {
-    let rest = floods() + &flood("from-slow", "slow", "up", "1 Mb/s");
-    let result = simulate(MAC80211, &rest);
+    let result = flooded(MAC80211).udp("from-slow", "slow", "up", "1 Mb/s").and(POISSON).run();
     let share = |way| value(&result, &format!("measured_airtime.station.slow.{way}_share"));
     let (up, time) = (share("up"), ratio(&result, airtime));
     println!("up {up:.3}, both ways as {time:.3}");
@@ -145,20 +122,14 @@ fn uploads_count_as_airtime_of_their_station() {
 
 #[test]
 fn a_ping_to_an_idle_station_does_not_wait_behind_downloads() {
-    let downloads = |station: &str| {
-        let one = |k| {
-            format!(
-                "[[bulk]]\nname = \"to-{station}-{k}\"\nstations = [\"{station}\"]\nserver = \"server\"\n\
-                 direction = \"down\"\n"
-            )
-        };
-        one(1) + &one(2)
-    };
-    let idle = "[[station]]\nname = \"idle\"\nrate = \"54 Mb/s\"\n\
-                [[ping]]\nname = \"echo\"\nstations = [\"idle\"]\nserver = \"server\"\n";
-    let rest = downloads("fast") + &downloads("slow") + idle;
     let rtt = |radio: &str| {
-        let result = simulate(radio, &rest);
+        let result = site(radio)
+            .each(["fast", "slow"], |site, station| {
+                site.each([1, 2], |site, k| site.bulk(&format!("to-{station}-{k}"), station, "down"))
+            })
+            .station("idle", "rate = '54 Mb/s'")
+            .ping("echo", "idle")
+            .run();
         (value(&result, "flow.echo.rtt_mean_ms"), value(&result, "flow.echo.rtt_p99_ms"))
     };
     let [fifo, turns, fair] = ["", STATION_FIFO, MAC80211].map(rtt);
