@@ -2,7 +2,8 @@
 //! airtime of a station: some 3 % of the time here.
 
 use evenair_results::{PhaseResult, RunResult};
-use evenair_scenario::Scenario;
+
+use crate::site::Site;
 
 /// A kind of access point, as a key of `[radio]`, a direction, and the modes of the 802.11ax stations.
 #[derive(Clone, Copy, Debug)]
@@ -14,26 +15,23 @@ struct Case {
 
 const MODES: [u32; 3] = [11, 5, 0];
 const DEEP: &str = "";
-const NEIGHBOURS: &str = "aggregation = { order = \"neighbours\" }";
-const SINGLE: &str = "aggregation = { bytes = \"0 bytes\" }";
+const NEIGHBOURS: &str = "aggregation = { order = 'neighbours' }";
+const SINGLE: &str = "aggregation = { bytes = '0 bytes' }";
 
 fn run(case: Case) -> RunResult {
     let Case { kind, direction, reported } = case;
-    let station = |(at, mcs): (usize, u32)| {
-        format!(
-            "[[station]]\nname = \"s{at}\"\nmcs = {mcs}\n[[bulk]]\nname = \"b{at}\"\nstations = [\"s{at}\"]\nserver = \"server\"\n\
-             direction = \"{direction}\"\n"
-        )
-    };
-    let text = format!(
-        "version = 1\nname = \"charged\"\nduration = \"30 s\"\n[telemetry]\nstations = {reported}\nrates = {reported}\n\
-         [radio]\nstandard = \"802.11ax\"\nap_buffer = \"1000 packets\"\n{kind}\n[lan]\nrate = \"1 Gb/s\"\ndelay = \"5 ms\"\n\
-         [[server]]\nname = \"server\"\n{}[[event]]\nat = \"2 s\"\ndo = \"insert\"\n\
-         [[phase]]\nname = \"steady\"\nfrom = \"20 s\"\nto = \"30 s\"\n",
-        MODES.into_iter().enumerate().map(station).collect::<String>(),
-    );
-    let scenario = Scenario::parse(&text, "charged.toml").unwrap_or_else(|error| panic!("{error}"));
-    evenair_sim::run(&scenario, |_| ()).expect("it runs")
+    Site::new("charged", 30)
+        .with(&format!("[telemetry]\nstations = {reported}\nrates = {reported}"))
+        .radio("802.11ax", "ap_buffer = '1000 packets'")
+        .and(kind)
+        .lan("1 Gb/s", "5 ms")
+        .each(MODES.into_iter().enumerate(), |site, (at, mcs)| {
+            let name = format!("s{at}");
+            site.station(&name, &format!("mcs = {mcs}")).bulk(&format!("b{at}"), &name, direction)
+        })
+        .insert(2)
+        .phase("steady", 20, 30)
+        .run()
 }
 
 /// Measured airtime of each station, and the ratio of charged to measured airtime.
@@ -77,20 +75,16 @@ fn charged_airtime_is_near_the_measured_one_with_reported_rates() {
 /// An upload and two downloads at 54 Mb/s of 802.11g, with unreported rates.
 #[test]
 fn charged_airtime_of_single_frames_includes_back_off() {
-    let apps = ["up", "down", "down"].into_iter().enumerate().map(|(at, direction)| {
-        format!(
-            "[[station]]\nname = \"s{at}\"\nrate = \"54 Mb/s\"\n[[bulk]]\nname = \"b{at}\"\nstations = [\"s{at}\"]\n\
-             server = \"server\"\ndirection = \"{direction}\"\n"
-        )
-    });
-    let text = format!(
-        "version = 1\nname = \"charged\"\nduration = \"30 s\"\n[telemetry]\nstations = false\nrates = false\n\
-         [radio]\nstandard = \"802.11g\"\nap_buffer = \"150 kB\"\n[[server]]\nname = \"server\"\n{}\
-         [[event]]\nat = \"2 s\"\ndo = \"insert\"\n[[phase]]\nname = \"steady\"\nfrom = \"20 s\"\nto = \"30 s\"\n",
-        apps.collect::<String>(),
-    );
-    let scenario = Scenario::parse(&text, "charged.toml").unwrap_or_else(|error| panic!("{error}"));
-    let result = evenair_sim::run(&scenario, |_| ()).expect("it runs");
+    let result = Site::new("charged", 30)
+        .without_telemetry()
+        .radio("802.11g", "ap_buffer = '150 kB'")
+        .each(["up", "down", "down"].into_iter().enumerate(), |site, (at, direction)| {
+            let name = format!("s{at}");
+            site.station(&name, "rate = '54 Mb/s'").bulk(&format!("b{at}"), &name, direction)
+        })
+        .insert(2)
+        .phase("steady", 20, 30)
+        .run();
     let phase = &result.phases[0];
     let figures = figures(phase);
     let all: f64 = figures.iter().map(|(measured, ratio)| measured * ratio).sum();

@@ -2,49 +2,26 @@
 //! probes the stations, and keeps the queue as short as with other traffic.
 
 use evenair_results::{PhaseResult, RunResult};
-use evenair_scenario::Scenario;
-use evenair_sim::run;
 
-/// Four stations at 54 Mb/s, and an access point with one queue for all.
-fn site(traffic: &str, rest: &str) -> String {
-    format!(
-        r#"version = 1
-name = "probes"
-duration = "30 s"
-[radio]
-standard = "802.11g"
-ap_buffer = "150 kB"
-[telemetry]
-stations = false
-rates = false
-[[station]]
-name = "s"
-count = 4
-rate = "54 Mb/s"
-[[server]]
-name = "server"
-[[bulk]]
-name = "t"
-stations = ["s"]
-server = "server"
-{traffic}
-[[phase]]
-name = "judged"
-from = "10 s"
-to = "30 s"
-{rest}
-"#
-    )
+use crate::site::Site;
+
+/// Transfers of four stations at 54 Mb/s, in this direction and with further keys.
+fn site(direction: &str, keys: &str) -> Site {
+    Site::new("probes", 30)
+        .without_telemetry()
+        .stations("s", 4, "rate = '54 Mb/s'")
+        .bulk("t", "s", direction)
+        .and(keys)
+        .phase("judged", 10, 30)
+        .radio("802.11g", "")
 }
 
-const INSERT: &str = "[[event]]\nat = \"2 s\"\ndo = \"insert\"\n";
-const NO_PROBES: &str = "[manager]\nprobes_per_second = 0\n";
-const QUIC: &str = "tool = \"quic\"";
-
-fn simulate(text: &str, seed: u64) -> RunResult {
-    let text = text.replacen('\n', &format!("\nseed = {seed}\n"), 1);
-    run(&Scenario::parse(&text, "probes.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+/// The same with one queue at the access point for all.
+fn fifo(direction: &str, keys: &str) -> Site {
+    site(direction, keys).and("ap_buffer = '150 kB'")
 }
+
+const QUIC: &str = "tool = 'quic'";
 
 /// Goodput in Mb/s, and the 95th percentile of the time in the access point in ms.
 fn figures(result: &RunResult) -> (f64, f64) {
@@ -57,12 +34,11 @@ fn figures(result: &RunResult) -> (f64, f64) {
 /// Checks that the box carries nearly as much as of TCP with timestamps, whose acknowledgments and echoes need no probes, and whose
 /// duplicate ACKs the box can merge, with packets in the access point for no longer. Canary: without probes they stay there for much longer.
 fn is_short_and_busy(name: &str, direction: &str, tool: &str, rest: &str, p95_ms: f64) {
-    let direction = format!("direction = \"{direction}\"\n");
     for seed in 1..=3 {
-        let (usual, _) = figures(&simulate(&format!("{}{INSERT}", site(&direction, "")), seed));
-        let text = format!("{}{INSERT}", site(&format!("{direction}{tool}"), rest));
-        let (goodput, p95) = figures(&simulate(&text, seed));
-        let (_, unprobed) = figures(&simulate(&format!("{text}{NO_PROBES}"), seed));
+        let (usual, _) = figures(&fifo(direction, "").insert(2).seed(seed).run());
+        let site = fifo(direction, tool).with(rest).insert(2).seed(seed);
+        let (goodput, p95) = figures(&site.run());
+        let (_, unprobed) = figures(&site.with("[manager]\nprobes_per_second = 0").run());
         println!("{name}: {goodput:.2} of {usual:.2} Mb/s, p95 {p95:.1} ms, without probes {unprobed:.1} ms");
         assert!(goodput >= 0.94 * usual, "{name}: {goodput} of {usual} Mb/s");
         assert!(p95 <= p95_ms, "{name}: {p95} ms in the access point");
@@ -77,7 +53,7 @@ fn downloads_over_quic() {
 
 #[test]
 fn uploads_without_timestamps() {
-    is_short_and_busy("no timestamps", "up", "", "[tcp]\ntimestamps = false\n", 7.5);
+    is_short_and_busy("no timestamps", "up", "", "[tcp]\ntimestamps = false", 7.5);
 }
 
 /// The number of packets that an acknowledgment allows a station to send is known on average only, so that the queue is a little longer.
@@ -88,16 +64,15 @@ fn uploads_over_quic() {
 
 #[test]
 fn a_long_path_is_not_taken_for_a_queue() {
-    let path = "[ap_path.up]\ndelay = \"10 ms\"\n[ap_path.down]\ndelay = \"10 ms\"\n";
+    let path = "[ap_path]\nup.delay = '10 ms'\ndown.delay = '10 ms'";
     is_short_and_busy("20 ms away", "down", QUIC, path, 7.5);
 }
 
 /// A lone packet hardly waits there, so that probes show little. They do no harm.
 #[test]
 fn an_access_point_with_a_queue_for_each_flow() {
-    let text = site(&format!("direction = \"down\"\n{QUIC}"), "")
-        .replace("ap_buffer = \"150 kB\"", "ap_queue = { discipline = \"fq-codel\" }");
-    let (without, _) = figures(&simulate(&text, 1));
-    let (goodput, _) = figures(&simulate(&format!("{text}{INSERT}"), 1));
+    let site = site("down", QUIC).and("ap_queue = { discipline = 'fq-codel' }").seed(1);
+    let (without, _) = figures(&site.run());
+    let (goodput, _) = figures(&site.insert(2).run());
     assert!(goodput >= 0.95 * without, "{goodput} of {without} Mb/s");
 }
