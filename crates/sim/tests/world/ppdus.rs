@@ -1,52 +1,24 @@
 //! PPDUs and MPDUs by station and direction, compared with closed forms and with the totals.
 
 use evenair_results::{NodeResult, PhaseResult, PpduResult, RunResult, scalar};
-use evenair_scenario::Scenario;
 use evenair_workload::Direction;
+
+use crate::site::Site;
 
 /// Stations of 802.11n at MCS 7 in 20 MHz (65 Mb/s) with datagrams of 1,500 bytes, more than the medium carries. `more` are further
 /// keys of `[radio.aggregation]`, and `loss` is the part of the MPDUs to each station that noise corrupts.
 fn run(stations: u32, directions: &[&str], more: &str, loss: u32) -> RunResult {
-    let flood = |direction: &&str| {
-        format!(
-            "[[udp]]\nname = \"{direction}\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"{direction}\"\n\
-             rate = \"80 Mb/s\"\npayload = \"1472 bytes\"\n"
-        )
-    };
-    let floods: String = directions.iter().map(flood).collect();
-    let text = format!(
-        r#"version = 1
-name = "ppdus"
-seed = 3
-duration = "4 s"
-[radio]
-standard = "802.11n"
-edca_parameters = "ns-3"
-ap_buffer = "400 packets"
-station_buffer = "200 packets"
-[radio.aggregation]
-{more}
-[lan]
-rate = "1 Gb/s"
-delay = "1 ms"
-[[station]]
-name = "sta"
-count = {stations}
-mcs = 7
-loss = "{loss} %"
-[[server]]
-name = "server"
-{floods}
-[measure]
-interval = "100 ms"
-[[phase]]
-name = "steady"
-from = "1 s"
-to = "4 s"
-"#
-    );
-    let scenario = Scenario::parse(&text, "ppdus.toml").unwrap_or_else(|error| panic!("{error}"));
-    evenair_sim::run(&scenario, |_| ()).unwrap()
+    Site::new("ppdus", 4)
+        .seed(3)
+        .radio("802.11n", "edca_parameters = 'ns-3'\nap_buffer = '400 packets'\nstation_buffer = '200 packets'")
+        .with("[radio.aggregation]")
+        .and(more)
+        .lan("1 Gb/s", "1 ms")
+        .stations("sta", stations, &format!("mcs = 7\nloss = '{loss} %'"))
+        .each(directions, |site, way| site.udp(way, "sta", way, "80 Mb/s").and("payload = '1472 bytes'"))
+        .with("[measure]\ninterval = '100 ms'")
+        .phase("steady", 1, 4)
+        .run()
 }
 
 fn access_point(phase: &PhaseResult) -> &NodeResult {
@@ -69,11 +41,11 @@ fn way(node: &NodeResult, direction: Direction) -> &PpduResult {
 fn a_saturated_sender_fills_its_ppdus() {
     for (more, mpdus, size) in [
         ("", (44_262 + 2) / 1_544, "16_to_31"),
-        ("bytes = \"20000 bytes\"", (20_000 + 2) / 1_544, "8_to_15"),
+        ("bytes = '20000 bytes'", (20_000 + 2) / 1_544, "8_to_15"),
         ("window = 5", 5, "4_to_7"),
-        ("bytes = \"0 bytes\"", 1, "1"),
+        ("bytes = '0 bytes'", 1, "1"),
         // A TXOP of 2,528 us, minus SIFS and BlockAck of 48 us: 611 symbols.
-        ("[radio.ac.be]\ntxop = \"2528 us\"", (19_854 + 2) / 1_544, "8_to_15"),
+        ("[radio.ac.be]\ntxop = '2528 us'", (19_854 + 2) / 1_544, "8_to_15"),
     ] {
         let run = run(1, &["down"], more, 0);
         let station = &station(&run.phases[0]).node;
@@ -116,7 +88,7 @@ fn retries_and_losses_are_those_of_independent_errors() {
     // A BlockAckReq follows every access in which an MPDU was dropped; without them the receiver's timeout applies.
     assert!(counted.block_ack_requests > 100 && counted.reorder_timeouts == 0, "{counted:?}");
     assert_eq!(access_point(&twice).access.retry_drops, counted.lost_mpdus);
-    let silent = steady("attempts = 2\nrequest_after_drop = false\nreorder_timeout = \"5 ms\"");
+    let silent = steady("attempts = 2\nrequest_after_drop = false\nreorder_timeout = '5 ms'");
     let counted = way(station(&silent), Direction::Down);
     assert!(counted.block_ack_requests == 0 && counted.reorder_timeouts > 10, "{counted:?}");
 }

@@ -1,8 +1,8 @@
 //! A scenario's `[tcp]` settings reach the hosts.
 
-use evenair_results::{FlowResult, RunResult};
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+use evenair_results::FlowResult;
+
+use crate::site::Site;
 
 /// A download over a link of 100 ms, with these settings.
 fn download(settings: &str) -> FlowResult {
@@ -10,30 +10,32 @@ fn download(settings: &str) -> FlowResult {
 }
 
 fn download_over(delay: &str, settings: &str) -> FlowResult {
-    let text = "version = 1\nname = \"x\"\nduration = \"30 s\"\nradio = { standard = \"802.11a\" }\n\
-                station = [{ name = \"s\", rate = \"54 Mb/s\" }]\n\
-                server = [{ name = \"t\" }]\n\
-                bulk = [{ name = \"b\", stations = [\"s\"], server = \"t\", direction = \"down\" }]\n\
-                phase = [{ name = \"steady\", from = \"10 s\", to = \"30 s\" }]\n[tcp]\n";
-    let scenario =
-        Scenario::parse_with(&format!("{text}{settings}"), "test", &[("lan.delay", delay)]).expect("a sound scenario");
-    let mut result: RunResult = run(&scenario, |_| ()).expect("it can be simulated");
+    let mut result = Site::new("x", 30)
+        .radio("802.11a", "")
+        .with(&format!("[lan]\ndelay = '{delay}'"))
+        .station("s", "rate = '54 Mb/s'")
+        .server("t", "")
+        .bulk("b", "s", "down")
+        .phase("steady", 10, 30)
+        .with("[tcp]")
+        .and(settings)
+        .run();
     result.phases.remove(0).flows.remove(0)
 }
 
 #[test]
 fn a_window_bounds_the_rate_and_the_segment_counts() {
     // 20 segments of 1460 bytes per round trip of a little more than 100 ms.
-    let flow = download("window = \"20 packets\"\ntimestamps = false\n");
+    let flow = download("window = '20 packets'\ntimestamps = false\n");
     assert!((2.2..2.336).contains(&flow.goodput_mbps), "{flow:?}");
-    let flow = download("window = \"20 packets\"\nmss = \"500 bytes\"\ntimestamps = false\n");
+    let flow = download("window = '20 packets'\nmss = '500 bytes'\ntimestamps = false\n");
     assert!((0.75..0.8).contains(&flow.goodput_mbps), "{flow:?}");
 }
 
 #[test]
 fn without_delayed_ack_each_segment_is_acknowledged() {
     let d = |settings: &str| download(settings).d.expect("there were ACKs");
-    let window = "window = \"20 packets\"\n";
+    let window = "window = '20 packets'\n";
     assert!((d(&format!("{window}delayed_ack = false")) - 1.0).abs() < 0.01);
     assert!((d(window) - 2.0).abs() < 0.05);
 }
@@ -42,22 +44,23 @@ fn without_delayed_ack_each_segment_is_acknowledged() {
 fn the_textbooks_window_grows_by_acks() {
     // After a loss the window grows by one segment per round trip, or by half of one if growth is per ACK and every second
     // segment is acknowledged.
-    let reno = "congestion_control = \"reno\"\nsack = false\n";
+    let reno = "congestion_control = 'reno'\nsack = false\n";
     let linux = download_over("300 ms", reno).goodput_mbps;
-    let textbook = download_over("300 ms", &format!("{reno}stack = \"textbook\"\n")).goodput_mbps;
+    let textbook = download_over("300 ms", &format!("{reno}stack = 'textbook'\n")).goodput_mbps;
     assert!(textbook > 0.3 && textbook < 0.9 * linux, "{textbook} against {linux}");
 }
 
 #[test]
 fn a_server_may_be_farther_away_than_others() {
-    let text = "version = 1\nname = \"x\"\nduration = \"5 s\"\nradio = { standard = \"802.11a\" }\n\
-                wan = { down = { delay = \"10 ms\" }, up = { delay = \"10 ms\" } }\n\
-                station = [{ name = \"s\", rate = \"54 Mb/s\" }]\n\
-                server = [{ name = \"near\", at = \"wan\" }, { name = \"far\", at = \"wan\", delay = \"70 ms\" }]\n\
-                ping = [{ name = \"a\", stations = [\"s\"], server = \"near\" }, \
-                        { name = \"b\", stations = [\"s\"], server = \"far\" }]\n";
-    let scenario = Scenario::parse(text, "test").expect("a sound scenario");
-    let result = run(&scenario, |_| ()).expect("it can be simulated");
+    let result = Site::new("x", 5)
+        .radio("802.11a", "")
+        .with("[wan]\ndown.delay = '10 ms'\nup.delay = '10 ms'")
+        .station("s", "rate = '54 Mb/s'")
+        .server("near", "at = 'wan'")
+        .ping("a", "s")
+        .server("far", "at = 'wan'\ndelay = '70 ms'")
+        .ping("b", "s")
+        .run();
     let median = |app: &str| result.echoes.iter().find(|echo| echo.app == app).expect("it had answers").p50_ms;
     assert!((median("a") - 20.5).abs() < 1.0, "{}", median("a"));
     assert!((median("b") - median("a") - 70.0).abs() < 0.5, "{}", median("b"));
