@@ -4,6 +4,8 @@ use evenair_results::{RunResult, scalar};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
+use crate::site::Site;
+
 const FILE: &str = include_str!("../../../../scenarios/box/b05-calls.toml");
 
 fn result(sets: &[(&str, &str)]) -> RunResult {
@@ -49,46 +51,24 @@ fn calls_are_found_without_marks_and_marked_for_the_access_point() {
 /// Calls to separate phones beside a download, each with a codec and a second of its start. The box admits combinations of
 /// codecs.
 fn mixed(calls: &[(&str, u32)]) -> RunResult {
-    let begin = r#"version = 1
-name = "mixed-codecs"
-duration = "30 s"
-[radio]
-standard = "802.11g"
-ap_buffer = "150 kB"
-edca = true
-[manager.voice]
-combinations = [{ g711 = 4 }, { g711 = 2, g729 = 3 }, { g729 = 4, other = 1 }]
-[telemetry]
-stations = false
-rates = false
-[[station]]
-name = "reader"
-rate = "54 Mb/s"
-[[server]]
-name = "server"
-[[event]]
-at = "0.5 s"
-do = "insert"
-[[bulk]]
-name = "download"
-stations = ["reader"]
-server = "server"
-direction = "down"
-[[phase]]
-name = "all"
-from = "20 s"
-to = "30 s"
-"#;
-    let table = |(n, (codec, start)): (usize, &(&str, u32))| {
-        format!(
-            "[[station]]\nname = \"phone{n}\"\nrate = \"54 Mb/s\"\n\
-             [[voip]]\nname = \"call{n}\"\nstations = [\"phone{n}\"]\nserver = \"server\"\n\
-             codec = \"{codec}\"\nstart = \"{start} s\"\n"
-        )
-    };
-    let tables: String = calls.iter().enumerate().map(table).collect();
-    let scenario = Scenario::parse(&(begin.to_owned() + &tables), "mixed.toml");
-    run(&scenario.unwrap_or_else(|error| panic!("{error}")), |_| ()).expect("it can be simulated")
+    Site::new("mixed-codecs", 30)
+        .radio("802.11g", "ap_buffer = '150 kB'\nedca = true")
+        .with("[manager.voice]\ncombinations = [{ g711 = 4 }, { g711 = 2, g729 = 3 }, { g729 = 4, other = 1 }]")
+        .without_telemetry()
+        .station("reader", "rate = '54 Mb/s'")
+        .insert(0.5)
+        .bulk("download", "reader", "down")
+        .phase("all", 20, 30)
+        .each(calls.iter().enumerate(), |site, (n, (codec, start))| {
+            let phone = format!("phone{n}");
+            site.station(&phone, "rate = '54 Mb/s'").app(
+                "voip",
+                &format!("call{n}"),
+                &phone,
+                &format!("codec = '{codec}'\nstart = '{start} s'"),
+            )
+        })
+        .run()
 }
 
 /// Phones whose calls were admitted or refused, as `what` says, in the order of time.
