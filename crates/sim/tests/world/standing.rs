@@ -5,60 +5,25 @@
 //! some cases not even these.
 
 use evenair_results::{PhaseResult, RunResult};
-use evenair_scenario::Scenario;
-use evenair_sim::run;
+
+use crate::site::Site;
 
 /// Five downloads and five uploads at 11 Mb/s; the box is inserted after two seconds and evaluated from the tenth on.
-fn site(radio: &str, rest: &str) -> RunResult {
-    simulate(&text(radio, rest))
+fn site() -> Site {
+    evaluated(10, 40, "down")
 }
 
-fn text(radio: &str, rest: &str) -> String {
-    format!(
-        r#"version = 1
-name = "site"
-duration = "40 s"
-[radio]
-standard = "802.11b"
-preamble = "short"
-basic_rates = ["1 Mb/s", "2 Mb/s"]
-rts_threshold = "500 bytes"
-ap_buffer = "150 kB"
-{radio}
-[[station]]
-name = "d"
-count = 5
-rate = "11 Mb/s"
-[[station]]
-name = "u"
-count = 5
-rate = "11 Mb/s"
-[[server]]
-name = "server"
-[[bulk]]
-name = "download"
-stations = ["d"]
-server = "server"
-direction = "down"
-[[bulk]]
-name = "upload"
-stations = ["u"]
-server = "server"
-direction = "up"
-[[event]]
-at = "2 s"
-do = "insert"
-[[phase]]
-name = "managed"
-from = "10 s"
-to = "40 s"
-{rest}
-"#
-    )
-}
-
-fn simulate(text: &str) -> RunResult {
-    run(&Scenario::parse(text, "site.toml").expect("a sound scenario"), |_| ()).expect("it can be simulated")
+/// The same with another phase and direction of the downloads; the tables end with the radio's.
+fn evaluated(from: u32, to: u32, direction: &str) -> Site {
+    Site::new("site", to)
+        .stations("d", 5, "rate = '11 Mb/s'")
+        .stations("u", 5, "rate = '11 Mb/s'")
+        .bulk("download", "d", direction)
+        .bulk("upload", "u", "up")
+        .insert(2)
+        .phase("managed", from, to)
+        .radio("802.11b", "preamble = 'short'\nbasic_rates = ['1 Mb/s', '2 Mb/s']")
+        .and("rts_threshold = '500 bytes'\nap_buffer = '150 kB'")
 }
 
 fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
@@ -98,23 +63,22 @@ fn is_fair(name: &str, phase: &PhaseResult) {
 
 #[test]
 fn without_disturbance_the_queue_is_short_and_the_medium_busy_and_fair() {
-    let result = site("", "");
+    let result = site().run();
     let managed = phase(&result, "managed");
     is_busy_and_short("plain", managed, 12.0);
     is_fair("plain", managed);
-    let bare = site("", "[[event]]\nat = \"3 s\"\ndo = \"bypass\"");
+    let bare = site().event(3, "bypass").run();
     assert!(sojourn_p95(phase(&bare, "managed")) > 500.0, "the canary: without the box it is not so");
 }
 
 #[test]
 fn acks_with_and_without_delay() {
-    let result = site("", "[tcp]\ndelayed_ack = false");
+    let result = site().with("[tcp]\ndelayed_ack = false").run();
     is_busy_and_short("every segment acknowledged", phase(&result, "managed"), 12.0);
     is_fair("every segment acknowledged", phase(&result, "managed"));
     // Runs of different seeds lose differently.
     for seed in 1..=12 {
-        let text = text("", "[tcp]\ntimestamps = false").replacen('\n', &format!("\nseed = {seed}\n"), 1);
-        let result = simulate(&text);
+        let result = site().with("[tcp]\ntimestamps = false").seed(seed).run();
         is_used("no timestamps", phase(&result, "managed"), 0.05, 16.0);
         is_fair("no timestamps", phase(&result, "managed"));
     }
@@ -123,17 +87,15 @@ fn acks_with_and_without_delay() {
 /// There are no acknowledgments or probes: the box uses reported rates, or else the highest rate.
 #[test]
 fn uploads_alone_without_timestamps() {
-    let uploads = |rest: &str, seed: u64| {
-        let text = text("", &format!("[tcp]\ntimestamps = false\n[manager]\nprobes_per_second = 0\n{rest}"))
-            .replace("\"down\"", "\"up\"");
-        let text = text.replace("40 s", "100 s").replace("10 s", "60 s");
-        simulate(&text.replacen('\n', &format!("\nseed = {seed}\n"), 1))
+    let uploads = |reported: bool, seed: u64| {
+        let site = evaluated(60, 100, "up").with("[tcp]\ntimestamps = false\n[manager]\nprobes_per_second = 0");
+        site.when(!reported, Site::without_telemetry).seed(seed).run()
     };
     for seed in 1..=3 {
-        let reported = uploads("", seed);
+        let reported = uploads(true, seed);
         is_used("rates reported", phase(&reported, "managed"), 0.20, 12.0);
         is_fair("rates reported", phase(&reported, "managed"));
-        let unreported = uploads("[telemetry]\nstations = false\nrates = false", seed);
+        let unreported = uploads(false, seed);
         // Too fast rather than too slow, and the access point's queue is still shorter than without the box.
         is_used("rates unreported", phase(&unreported, "managed"), 0.20, 400.0);
         is_fair("rates unreported", phase(&unreported, "managed"));
@@ -142,28 +104,22 @@ fn uploads_alone_without_timestamps() {
 
 #[test]
 fn unreported_stations_and_rates() {
-    let result = site("", "[telemetry]\nstations = false\nrates = false");
+    let result = site().without_telemetry().run();
     is_busy_and_short("nothing reported", phase(&result, "managed"), 12.0);
     is_fair("nothing reported", phase(&result, "managed"));
 }
 
 #[test]
 fn retransmitted_frames() {
-    let result = site("ber = 1e-5", "");
+    let result = site().and("ber = 1e-5").run();
     is_busy_and_short("a tenth of the frames wrong", phase(&result, "managed"), 15.0);
     is_fair("a tenth of the frames wrong", phase(&result, "managed"));
 }
 
 #[test]
 fn unresponsive_and_unacknowledged_traffic() {
-    let flood = |direction: &str, rate: &str| {
-        format!(
-            "[[station]]\nname = \"x\"\nrate = \"11 Mb/s\"\n[[udp]]\nname = \"flood\"\nstations = [\"x\"]\n\
-             server = \"server\"\ndirection = \"{direction}\"\nrate = \"{rate}\"\n"
-        )
-    };
     for (direction, rate, p95) in [("up", "6 Mb/s", 15.0), ("down", "2 Mb/s", 12.0)] {
-        let result = site("", &flood(direction, rate));
+        let result = site().station("x", "rate = '11 Mb/s'").udp("flood", "x", direction, rate).run();
         let managed = phase(&result, "managed");
         is_used(&format!("datagrams {direction} at {rate}"), managed, 0.08, p95);
         let of = |name: &str| -> Vec<f64> {
@@ -180,14 +136,15 @@ fn unresponsive_and_unacknowledged_traffic() {
 
 #[test]
 fn changing_rates() {
-    let event = |at: u32, rate: &str| {
-        format!("[[event]]\nat = \"{at} s\"\ndo = \"rate\"\nstations = [\"d\", \"u\"]\nrate = \"{rate}\"\n")
-    };
-    let phases = "[[phase]]\nname = \"slow\"\nfrom = \"17 s\"\nto = \"25 s\"\n\
-                  [[phase]]\nname = \"fast\"\nfrom = \"27 s\"\nto = \"40 s\"\n";
     for known in [true, false] {
-        let knows = format!("[telemetry]\nrates = {known}\n");
-        let result = site("", &[&event(15, "2 Mb/s"), &event(25, "11 Mb/s"), phases, &knows].concat());
+        let result = site()
+            .each([(15, "2 Mb/s"), (25, "11 Mb/s")], |site, (at, rate)| {
+                site.event(at, "rate").and(&format!("stations = ['d', 'u']\nrate = '{rate}'"))
+            })
+            .phase("slow", 17, 25)
+            .phase("fast", 27, 40)
+            .with(&format!("[telemetry]\nrates = {known}"))
+            .run();
         is_busy_and_short("at 2 Mb/s", phase(&result, "slow"), 38.0);
         // Some runs still lose packets that were sent too fast at the change.
         is_busy_and_short("at 11 Mb/s again", phase(&result, "fast"), 18.0);
@@ -198,33 +155,43 @@ fn changing_rates() {
 #[test]
 fn stations_that_disappear() {
     // Two of ten stations vanish for good, in the middle of their transfers; then all of them for two seconds.
-    let events =
-        |who: &str, at: u32, what: &str| format!("[[event]]\nat = \"{at} s\"\ndo = \"{what}\"\nstations = [{who}]\n");
-    let some = events("\"d1\", \"u1\"", 10, "leave");
-    let all = "\"d2\", \"d3\", \"d4\", \"d5\", \"u2\", \"u3\", \"u4\", \"u5\"";
-    let phases = "[[phase]]\nname = \"fewer\"\nfrom = \"11 s\"\nto = \"20 s\"\n\
-                  [[phase]]\nname = \"back\"\nfrom = \"27 s\"\nto = \"40 s\"\n[telemetry]\nstations = false\n";
-    let result = site("", &[&some, &events(all, 20, "leave"), &events(all, 22, "join"), phases].concat());
+    let rest = "stations = ['d2', 'd3', 'd4', 'd5', 'u2', 'u3', 'u4', 'u5']";
+    let result = site()
+        .event(10, "leave")
+        .and("stations = ['d1', 'u1']")
+        .event(20, "leave")
+        .and(rest)
+        .event(22, "join")
+        .and(rest)
+        .phase("fewer", 11, 20)
+        .phase("back", 27, 40)
+        .with("[telemetry]\nstations = false")
+        .run();
     is_busy_and_short("two gone", phase(&result, "fewer"), 12.0);
     is_busy_and_short("all back", phase(&result, "back"), 12.0);
 }
 
 #[test]
 fn long_paths() {
-    let wan = "[wan.down]\nrate = \"100 Mb/s\"\ndelay = \"100 ms\"\n[wan.up]\nrate = \"100 Mb/s\"\ndelay = \"100 ms\"\n\
-               [[server]]\nname = \"far\"\nat = \"wan\"\n[[station]]\nname = \"w\"\ncount = 2\nrate = \"11 Mb/s\"\n\
-               [[bulk]]\nname = \"far\"\nstations = [\"w\"]\nserver = \"far\"\ndirection = \"down\"\n";
-    let result = site("", wan);
+    let result = site()
+        .wan("100 Mb/s", "100 ms")
+        .server("server", "")
+        .server("far", "at = 'wan'")
+        .stations("w", 2, "rate = '11 Mb/s'")
+        .bulk("far", "w", "down")
+        .run();
     is_busy_and_short("200 ms away", phase(&result, "managed"), 12.0);
 }
 
 /// Transfers of 3 kB and echoes of a station beside ten bulk transfers, one of them its own: times of the transfers in ms,
 /// sorted, and the run.
 fn small_things(manager: &str) -> (Vec<f64>, RunResult) {
-    let rest = "[[flows]]\nname = \"small\"\nstations = [\"d\"]\nserver = \"server\"\ndirection = \"down\"\n\
-                rate = \"2 /s\"\nsize = { mean = \"3 kB\" }\nstart = \"10 s\"\n\
-                [[ping]]\nname = \"ping\"\nstations = [\"d1\"]\nserver = \"server\"\ninterval = \"100 ms\"\nstart = \"10 s\"\n";
-    let result = site("", &format!("{rest}{manager}"));
+    let result = site()
+        .app("flows", "small", "d", "direction = 'down'\nrate = '2 /s'\nsize = { mean = '3 kB' }\nstart = '10 s'")
+        .ping("ping", "d1")
+        .and("interval = '100 ms'\nstart = '10 s'")
+        .with(manager)
+        .run();
     let mut times: Vec<f64> = result.transfers.records.iter().filter_map(|t| Some(t.took_s? * 1e3)).collect();
     times.sort_by(f64::total_cmp);
     assert!(times.len() >= 50, "{times:?}");
@@ -243,7 +210,7 @@ fn short_transfers_are_fast_beside_a_download_of_the_same_station() {
     assert!(echo.p50_ms < 10.0 && echo.p99_ms < 25.0, "{echo:?}");
     // Each transfer has its own connection, which takes three round trips.
     let got = (percentile(&times, 50), percentile(&times, 95));
-    let (in_turn, _) = small_things("[manager]\nsparse_first = false\n");
+    let (in_turn, _) = small_things("[manager]\nsparse_first = false");
     let before = (percentile(&in_turn, 50), percentile(&in_turn, 95));
     println!("3 kB in {got:?} ms, in their turn in {before:?}");
     assert!(got.0 < 60.0 && got.1 < 90.0, "{times:?}");
@@ -253,11 +220,8 @@ fn short_transfers_are_fast_beside_a_download_of_the_same_station() {
 /// A call beside the bulk transfers of ten stations, one of them its own, with one queue in the access point for all.
 #[test]
 fn a_call_has_short_delays_beside_a_download_of_the_same_station() {
-    for (dscp, p95) in [("0", 20.0), ("\"EF\"", 20.0)] {
-        let call = format!(
-            "[[voip]]\nname = \"call\"\nstations = [\"d1\"]\nserver = \"server\"\ndscp = {dscp}\nstart = \"5 s\"\n"
-        );
-        let result = site("", &call);
+    for (dscp, p95) in [("0", 20.0), ("'EF'", 20.0)] {
+        let result = site().app("voip", "call", "d1", &format!("dscp = {dscp}\nstart = '5 s'")).run();
         let managed = phase(&result, "managed");
         let calls: Vec<_> = managed.flows.iter().filter(|flow| flow.app.starts_with("call")).collect();
         assert_eq!(calls.len(), 2);
@@ -273,9 +237,10 @@ fn a_call_has_short_delays_beside_a_download_of_the_same_station() {
 /// A station gets no more by many short transfers, each of which has priority.
 #[test]
 fn many_short_transfers_get_no_more_than_one_long_one() {
-    let rest = "[[station]]\nname = \"x\"\nrate = \"11 Mb/s\"\n[[flows]]\nname = \"pieces\"\nstations = [\"x\"]\n\
-                server = \"server\"\ndirection = \"down\"\nrate = \"40 /s\"\nsize = { mean = \"10 kB\" }\n";
-    let result = site("", rest);
+    let result = site()
+        .station("x", "rate = '11 Mb/s'")
+        .app("flows", "pieces", "x", "direction = 'down'\nrate = '40 /s'\nsize = { mean = '10 kB' }")
+        .run();
     let managed = phase(&result, "managed");
     is_busy_and_short("pieces", managed, 13.0);
     let of = |name: &str| {
