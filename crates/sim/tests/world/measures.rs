@@ -1,100 +1,37 @@
 //! Measures of whole runs: sums are consistent, and counters agree with theory.
 
 use evenair_results::{LossCount, NodeResult, PhaseResult, RunResult, scalar, scalars};
-use evenair_scenario::Scenario;
 use evenair_scenario::measures::measure_named;
 
-fn run(text: &str) -> RunResult {
-    let scenario = Scenario::parse(text, "measures.toml").unwrap_or_else(|error| panic!("{error}"));
-    evenair_sim::run(&scenario, |_| ()).unwrap()
+use crate::site::Site;
+
+/// Stations at 11 Mb/s of 802.11b and a server on the LAN.
+fn cell(stations: u32, seconds: u32) -> Site {
+    cell_with(stations, seconds, "ap_buffer = '20 packets'")
 }
 
-/// Stations at 11 Mb/s of 802.11b, a server on the LAN, and `rest`.
-fn cell(stations: u32, duration: &str, rest: &str) -> String {
-    format!(
-        r#"version = 1
-name = "cell"
-duration = "{duration}"
-[radio]
-standard = "802.11b"
-ap_buffer = "20 packets"
-station_buffer = "10 packets"
-[lan]
-rate = "100 Mb/s"
-delay = "2 ms"
-[[station]]
-name = "sta"
-count = {stations}
-rate = "11 Mb/s"
-[[server]]
-name = "server"
-{rest}
-"#
-    )
+/// The same with other keys of the radio.
+fn cell_with(stations: u32, seconds: u32, radio: &str) -> Site {
+    Site::new("cell", seconds)
+        .radio("802.11b", "station_buffer = '10 packets'")
+        .and(radio)
+        .lan("100 Mb/s", "2 ms")
+        .stations("sta", stations, "rate = '11 Mb/s'")
 }
 
-fn datagrams(rate: &str) -> String {
-    format!(
-        "[[udp]]\nname = \"up\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"up\"\nrate = \"{rate}\"\n\
-         payload = \"972 bytes\"\n"
-    )
+/// Datagrams from each station.
+fn datagrams(site: Site, rate: &str) -> Site {
+    site.udp("up", "sta", "up", rate).and("payload = '972 bytes'")
 }
 
-const BOTH_WAYS: &str = r#"[[bulk]]
-name = "up"
-stations = ["sta"]
-server = "server"
-direction = "up"
-[[bulk]]
-name = "down"
-stations = ["sta"]
-server = "server"
-direction = "down"
-[[ping]]
-name = "echo"
-stations = ["sta1"]
-server = "server"
-[[event]]
-at = "10 s"
-do = "insert"
-[[phase]]
-name = "first"
-from = "2 s"
-to = "10 s"
-[[phase]]
-name = "second"
-from = "10 s"
-to = "20 s"
-"#;
-
-/// Two uploads of one station beside a download of another.
-const UNEVEN: &str = r#"[[bulk]]
-name = "up"
-stations = ["sta1"]
-server = "server"
-direction = "up"
-[[bulk]]
-name = "down"
-stations = ["sta2"]
-server = "server"
-direction = "down"
-[[bulk]]
-name = "up-too"
-stations = ["sta1"]
-server = "server"
-direction = "up"
-[[event]]
-at = "10 s"
-do = "insert"
-[[phase]]
-name = "first"
-from = "2 s"
-to = "10 s"
-[[phase]]
-name = "second"
-from = "12 s"
-to = "40 s"
-"#;
+fn both_ways(site: Site) -> Site {
+    site.bulk("up", "sta", "up")
+        .bulk("down", "sta", "down")
+        .ping("echo", "sta1")
+        .insert(10)
+        .phase("first", 2, 10)
+        .phase("second", 10, 20)
+}
 
 fn phase<'a>(run: &'a RunResult, name: &str) -> &'a PhaseResult {
     run.phases.iter().find(|phase| phase.name == name).unwrap()
@@ -107,7 +44,7 @@ fn lost(node: &NodeResult) -> u64 {
 /// Offered frames were delivered, lost, or are still in the queue, which is no longer than its buffer.
 #[test]
 fn offered_frames_are_accounted_for_at_each_site() {
-    let run = run(&cell(3, "20 s", BOTH_WAYS));
+    let run = both_ways(cell(3, 20)).run();
     for node in &run.series.nodes {
         let sum = |series: &[u64]| series.iter().sum::<u64>();
         let lost: u64 = node.lost_frames.iter().map(|loss| sum(&loss.frames)).sum();
@@ -145,7 +82,7 @@ fn offered_frames_are_accounted_for_at_each_site() {
 /// the queue length follows Little's law, and the one-way delay adds the wire.
 #[test]
 fn a_lightly_loaded_station_by_hand() {
-    let run = run(&cell(1, "20 s", &datagrams("1 Mb/s")));
+    let run = datagrams(cell(1, 20), "1 Mb/s").run();
     let all = phase(&run, "all");
     let station = &all.nodes[1];
     let sojourn = station.sojourn.as_ref().unwrap();
@@ -169,7 +106,7 @@ fn a_lightly_loaded_station_by_hand() {
 /// the buffer is occupied.
 #[test]
 fn a_saturated_station_by_hand() {
-    let run = run(&cell(2, "62 s", &(datagrams("8 Mb/s") + "[measure]\nwarm_up = \"2 s\"\n")));
+    let run = datagrams(cell(2, 62), "8 Mb/s").with("[measure]\nwarm_up = '2 s'").run();
     let all = phase(&run, "all");
     assert_eq!((all.from_s, all.to_s), (2.0, 62.0));
     for station in &all.nodes[1..] {
@@ -194,10 +131,8 @@ fn a_saturated_station_by_hand() {
 /// TCP keeps two to three nodes backlogged, for any number of stations (Choi, Park, Kim).
 #[test]
 fn tcp_keeps_few_nodes_backlogged() {
-    let downloads = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
-                     [measure]\nwarm_up = \"5 s\"\n";
-    let text = cell(15, "30 s", downloads).replace("ap_buffer = \"20 packets\"", "ap_buffer = \"200 packets\"");
-    let run = run(&text);
+    let site = cell_with(15, 30, "ap_buffer = '200 packets'").bulk("down", "sta", "down");
+    let run = site.with("[measure]\nwarm_up = '5 s'").run();
     let backlog = phase(&run, "all").backlog.clone().unwrap();
     assert!((1.8..3.0).contains(&backlog.mean) && backlog.mean_plus_2_sigma < 5.0, "{backlog:?}");
     let state = |nodes: u64| backlog.states.iter().find(|state| state.nodes == nodes).unwrap();
@@ -207,9 +142,8 @@ fn tcp_keeps_few_nodes_backlogged() {
 /// With an automatic warm-up the start of a TCP transfer, which takes a while to fill its window, is omitted.
 #[test]
 fn an_automatic_warm_up_omits_the_start_of_a_transfer() {
-    let slow = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
-                start = \"12 s\"\n[measure]\nwarm_up = \"auto\"\n";
-    let run = run(&cell(1, "60 s", slow));
+    let slow = cell(1, 60).bulk("down", "sta", "down").and("start = '12 s'");
+    let run = slow.with("[measure]\nwarm_up = 'auto'").run();
     let all = phase(&run, "all");
     // The transient is detected in batches of five seconds; the phase after slow start may vary as much.
     let left_out = all.from_s;
@@ -227,7 +161,7 @@ fn measured(run: &RunResult, name: &str) -> f64 {
 /// The same with EDCA: datagrams that a sleeping sender makes late count as queued in their category, too.
 #[test]
 fn a_saturated_category_has_the_queue_of_its_station() {
-    let run = run(&cell(1, "20 s", &datagrams("20 Mb/s")).replace("[lan]", "edca = true\n[lan]"));
+    let run = datagrams(cell_with(1, 20, "ap_buffer = '20 packets'\nedca = true"), "20 Mb/s").run();
     let station = &phase(&run, "all").nodes[1];
     let best_effort = station.categories.iter().find(|category| category.category == "be").unwrap();
     assert_eq!((station.queue_max_packets, best_effort.queue_max_packets), (10, 10));
@@ -238,12 +172,12 @@ fn a_saturated_category_has_the_queue_of_its_station() {
 /// The counters of a node's access categories add up to those of the node, and voice does not queue.
 #[test]
 fn access_categories_add_up_to_their_node() {
-    let traffic = "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
-                   [[voip]]\nname = \"call\"\nstations = [\"sta1\"]\nserver = \"server\"\n\
-                   [[phase]]\nname = \"early\"\nfrom = \"3 s\"\nto = \"10 s\"\n\
-                   [[phase]]\nname = \"late\"\nfrom = \"10 s\"\nto = \"20 s\"\n";
-    let text = cell(3, "20 s", &(datagrams("2 Mb/s") + traffic)).replace("[lan]", "edca = true\n[lan]");
-    let run = run(&text);
+    let run = datagrams(cell_with(3, 20, "ap_buffer = '20 packets'\nedca = true"), "2 Mb/s")
+        .bulk("down", "sta", "down")
+        .app("voip", "call", "sta1", "")
+        .phase("early", 3, 10)
+        .phase("late", 10, 20)
+        .run();
     for phase in &run.phases {
         for node in &phase.nodes {
             let names: Vec<_> = node.categories.iter().map(|category| category.category.as_str()).collect();
@@ -275,11 +209,13 @@ fn access_categories_add_up_to_their_node() {
 /// Used rates are reported only if senders choose them, and then add up.
 #[test]
 fn rates_used_add_up() {
-    let text =
-        cell(8, "12 s", &(datagrams("2 Mb/s") + "[[event]]\nat = \"5 s\"\ndo = \"leave\"\nstations = [\"sta1\"]\n"));
-    let fixed = run(&text);
+    let of = |control: &str| {
+        let radio = format!("ap_buffer = '20 packets'\nrate_control = '{control}'");
+        datagrams(cell_with(8, 12, &radio), "2 Mb/s").event(5, "leave").and("stations = ['sta1']").run()
+    };
+    let fixed = of("fixed");
     assert!(scalars(&fixed).iter().all(|(name, _)| !name.contains("rate_used")));
-    let run = run(&text.replace("[lan]", "rate_control = \"two-failures\"\n[lan]"));
+    let run = of("two-failures");
     for of in ["", "station.sta1.", "station.sta2."] {
         let share = |rate: &str| scalar(&run, &format!("phase.all.{of}rate_used.{rate}.share")).unwrap_or(0.0);
         let slow = share("1") + share("2") + share("5_5");
@@ -292,9 +228,10 @@ fn rates_used_add_up() {
 /// Response times by size: each transfer is in one size class, and larger ones take longer.
 #[test]
 fn transfers_are_counted_by_size() {
-    let flows = "[[flows]]\nname = \"files\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\n\
-                 rate = \"4 /s\"\nsize = { distribution = \"pareto\", alpha = 1.2, min = \"500 bytes\", max = \"5 MB\" }\n";
-    let run = run(&cell(2, "100 s", flows));
+    let run = cell(2, 100)
+        .app("flows", "files", "sta", "direction = 'down'\nrate = '4 /s'")
+        .and("size = { distribution = 'pareto', alpha = 1.2, min = '500 bytes', max = '5 MB' }")
+        .run();
     let name = |sizes: &str, what: &str| format!("phase.all.transfer.down.{sizes}.{what}");
     let classes = ["to_1_kB", "to_10_kB", "to_100_kB", "to_1_MB", "to_10_MB"];
     let of = |what: &str| classes.map(|sizes| scalar(&run, &name(sizes, what)).unwrap_or(0.0));
@@ -309,7 +246,7 @@ fn transfers_are_counted_by_size() {
 
 #[test]
 fn measured_airtime_has_both_directions_and_charged_airtime_is_near_it() {
-    let result = run(&cell(2, "40 s", BOTH_WAYS));
+    let result = both_ways(cell(2, 40)).run();
     let medium = result.medium.as_ref().expect("there is a medium");
     let measured = medium.measured_airtime.as_ref().expect("it is measured");
     let sum: f64 = measured.stations.iter().map(|station| station.down_share + station.up_share).sum();
@@ -331,7 +268,14 @@ fn measured_airtime_has_both_directions_and_charged_airtime_is_near_it() {
 /// station has half.
 #[test]
 fn measured_airtime_of_each_phase_adds_up_and_shows_the_box() {
-    let result = run(&cell(2, "40 s", UNEVEN));
+    let result = cell(2, 40)
+        .bulk("up", "sta1", "up")
+        .bulk("down", "sta2", "down")
+        .bulk("up-too", "sta1", "up")
+        .insert(10)
+        .phase("first", 2, 10)
+        .phase("second", 12, 40)
+        .run();
     let [before, after] = ["first", "second"].map(|name| phase(&result, name));
     for phase in [before, after] {
         let measured = phase.measured_airtime.as_ref().expect("it is measured");
@@ -357,13 +301,14 @@ fn measured_airtime_of_each_phase_adds_up_and_shows_the_box() {
 /// with only a call is not, and does not lower an index over the others.
 #[test]
 fn jain_of_backlogged_stations_leaves_out_those_with_little_to_send() {
-    let traffic = "[[bulk]]\nname = \"down\"\nstations = [\"sta1\"]\nserver = \"server\"\ndirection = \"down\"\n\
-                   [[bulk]]\nname = \"up\"\nstations = [\"sta2\"]\nserver = \"server\"\ndirection = \"up\"\n\
-                   [[voip]]\nname = \"call\"\nstations = [\"sta3\"]\nserver = \"server\"\n\
-                   [[event]]\nat = \"10 s\"\ndo = \"insert\"\n\
-                   [[phase]]\nname = \"bypassed\"\nfrom = \"4 s\"\nto = \"10 s\"\n\
-                   [[phase]]\nname = \"inserted\"\nfrom = \"14 s\"\nto = \"20 s\"\n";
-    let run = run(&cell(3, "20 s", traffic));
+    let run = cell(3, 20)
+        .bulk("down", "sta1", "down")
+        .bulk("up", "sta2", "up")
+        .app("voip", "call", "sta3", "")
+        .insert(10)
+        .phase("bypassed", 4, 10)
+        .phase("inserted", 14, 20)
+        .run();
     let stations = |name: &str| phase(&run, name).backlogged_stations.clone().expect("the simulator counts them");
     assert_eq!(stations("inserted"), ["sta1", "sta2"]);
     assert_eq!(measured(&run, "phase.inserted.backlogged_stations"), 2.0);
@@ -381,7 +326,7 @@ fn jain_of_backlogged_stations_leaves_out_those_with_little_to_send() {
 /// Without a backlogged station there is no index.
 #[test]
 fn a_call_backlogs_no_station() {
-    let run = run(&cell(1, "10 s", "[[voip]]\nname = \"call\"\nstations = [\"sta\"]\nserver = \"server\"\n"));
+    let run = cell(1, 10).app("voip", "call", "sta", "").run();
     assert_eq!(measured(&run, "phase.all.backlogged_stations"), 0.0);
     let indices = ["measured_airtime.jain_backlogged", "fairness.backlogged.jain"];
     assert!(indices.iter().all(|index| scalar(&run, &format!("phase.all.{index}")).is_none()));
@@ -391,11 +336,7 @@ fn a_call_backlogs_no_station() {
 /// Measures of applications in the summary and in comparisons are those of their flows.
 #[test]
 fn applications_have_the_delays_of_their_flows() {
-    let run = run(&cell(
-        2,
-        "20 s",
-        &(datagrams("1 Mb/s") + "[[ping]]\nname = \"echo\"\nstations = [\"sta1\"]\nserver = \"server\"\n"),
-    ));
+    let run = datagrams(cell(2, 20), "1 Mb/s").ping("echo", "sta1").run();
     let all = phase(&run, "all");
     let [up, echo] = &all.applications[..] else { panic!("{:?}", all.applications) };
     let delays = |flow: usize| all.flows[flow].delay.as_ref().expect("datagrams arrive");
