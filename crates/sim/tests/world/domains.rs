@@ -6,6 +6,8 @@ use evenair_sim::run;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};
 
+use crate::site::Site;
+
 const TWO_CHANNELS: &str = include_str!("../../../../scenarios/box/b07-two-channels.toml");
 const ONE_CHANNEL: &str = include_str!("../../../../scenarios/box/b08-one-channel.toml");
 const ROAMING: &str = include_str!("../../../../scenarios/box/b09-roaming.toml");
@@ -70,31 +72,27 @@ fn adds_up(result: &RunResult) {
 
 /// Two access points, `hall` on channel 1 and `yard` on channel 11, or only the named ones, each with its own stations and
 /// traffic.
-fn halls(points: &[&str], event: &str) -> String {
-    let mut text = "version = 1\nname = \"halls\"\nduration = \"12 s\"\n[radio]\nstandard = \"802.11g\"\n".to_owned();
-    for (name, channel) in [("hall", 1), ("yard", 11)].into_iter().filter(|(name, _)| points.contains(name)) {
-        text += &format!(
-            "[[access_point]]\nname = \"{name}\"\nchannel = {channel}\n\
-             [[station]]\nname = \"{name}-fast\"\ncount = 2\nrate = \"54 Mb/s\"\naccess_point = \"{name}\"\n\
-             [[station]]\nname = \"{name}-slow\"\nrate = \"6 Mb/s\"\naccess_point = \"{name}\"\n\
-             [[server]]\nname = \"{name}-server\"\n\
-             [[bulk]]\nname = \"{name}-down\"\nstations = [\"{name}-fast\", \"{name}-slow\"]\n\
-             server = \"{name}-server\"\ndirection = \"down\"\n\
-             [[bulk]]\nname = \"{name}-up\"\nstations = [\"{name}-fast1\", \"{name}-slow\"]\n\
-             server = \"{name}-server\"\ndirection = \"up\"\n\
-             [[manager.access_point]]\nname = \"{name}\"\n"
-        );
-    }
-    text + event
+fn halls(points: &[&str]) -> Site {
+    let channels = [("hall", 1), ("yard", 11)].into_iter().filter(|(name, _)| points.contains(name));
+    Site::new("halls", 12).radio("802.11g", "").each(channels, |site, (name, channel)| {
+        let (fast, slow) = (format!("{name}-fast"), format!("{name}-slow"));
+        site.with(&format!("[[access_point]]\nname = '{name}'\nchannel = {channel}"))
+            .stations(&fast, 2, &format!("rate = '54 Mb/s'\naccess_point = '{name}'"))
+            .station(&slow, &format!("rate = '6 Mb/s'\naccess_point = '{name}'"))
+            .server(&format!("{name}-server"), "")
+            .bulk(&format!("{name}-down"), &format!("{fast}, {slow}"), "down")
+            .bulk(&format!("{name}-up"), &format!("{fast}1, {slow}"), "up")
+            .with(&format!("[[manager.access_point]]\nname = '{name}'"))
+    })
 }
 
 /// Two media that share no wire and no box behave frame by frame as if each were alone.
 #[test]
 fn two_channels_without_shared_parts_equal_two_separate_runs() {
-    let both = simulate(&halls(&["hall", "yard"], ""), &[]);
+    let both = halls(&["hall", "yard"]).run();
     adds_up(&both);
     for name in ["hall", "yard"] {
-        let alone = simulate(&halls(&[name], ""), &[]);
+        let alone = halls(&[name]).run();
         let of = |result: &RunResult| {
             let flows = result.series.flows.iter().filter(|flow| flow.app.starts_with(name));
             let flows: Vec<_> = flows.cloned().collect();
@@ -111,12 +109,11 @@ fn two_channels_without_shared_parts_equal_two_separate_runs() {
 /// With a shared wire and box, the totals are those of two boxes.
 #[test]
 fn one_box_for_two_channels_carries_as_much_as_two_boxes() {
-    let insert = "[[event]]\nat = \"1 s\"\ndo = \"insert\"\n[[phase]]\nname = \"all\"\nfrom = \"3 s\"\nto = \"12 s\"\n";
-    let lan = "[lan]\nrate = \"1 Gb/s\"\n";
-    let both = simulate(&halls(&["hall", "yard"], &format!("{lan}{insert}")), &[]);
+    let boxed = |points: &[&str]| halls(points).with("[lan]\nrate = '1 Gb/s'").insert(1).phase("all", 3, 12).run();
+    let both = boxed(&["hall", "yard"]);
     adds_up(&both);
     for name in ["hall", "yard"] {
-        let alone = simulate(&halls(&[name], &format!("{lan}{insert}")), &[]);
+        let alone = boxed(&[name]);
         let channel = if name == "hall" { "channel-1" } else { "channel-11" };
         let (one, other) = (domain(&both.phases[0], channel).ip_mbps, alone.phases[0].total_ip_mbps);
         assert!(close(one, other, 2.0), "{name}: {one} beside the other, {other} alone");
@@ -286,128 +283,64 @@ fn the_old_access_point_counts_what_it_loses() {
 #[test]
 fn with_several_access_points_all_events_work() {
     let lively = |more: &str| {
-        let roams: String = (0..12)
-            .map(|k| {
+        let at_hall = |mbps: u32| format!("rate = '{mbps} Mb/s'\naccess_point = 'hall'");
+        Site::new("lively", 14)
+            .radio("802.11g", "ap_buffer = '60 kB'")
+            .and(more)
+            .with("[lan]\nrate = '100 Mb/s'")
+            .with("[wan]\ndown = { rate = '8 Mb/s', delay = '20 ms' }\nup = { rate = '2 Mb/s', delay = '20 ms' }")
+            .with("[[access_point]]\nname = 'hall'\nchannel = 1\nvlan = 11")
+            .with("[[access_point]]\nname = 'yard'\nchannel = 6\nvlan = 12")
+            .with("[[access_point]]\nname = 'roof'\nchannel = 6")
+            .station("a", &at_hall(54))
+            .station("b", &at_hall(24))
+            .stations("c", 2, &at_hall(12))
+            .server("near", "")
+            .bulk("up", "a, c", "up")
+            .udp("flood", "b", "up", "30 Mb/s")
+            .and("start = '3 s'\nstop = '6 s'")
+            .server("far", "at = 'wan'")
+            .bulk("down", "b, c1", "down")
+            .and("ip = 'v6'")
+            .app("web", "pages", "a", "size_cap = '200 kB'")
+            .insert(1)
+            .event(10.5, "leave")
+            .and("stations = ['c2']")
+            .event(12, "join")
+            .and("stations = ['c2']")
+            .event(13, "bypass")
+            .each(0..12, |site, k| {
                 let (station, to) = (["a", "b", "c1"][k % 3], ["yard", "roof", "hall"][k / 3 % 3]);
                 let gap = ["0 s", "20 ms", "300 ms"][k % 3];
-                format!(
-                    "[[event]]\nat = \"{} ms\"\ndo = \"roam\"\nstations = [\"{station}\"]\naccess_point = \"{to}\"\n\
-                     gap = \"{gap}\"\n",
-                    2_000 + 700 * k
-                )
+                let roam = format!("stations = ['{station}']\naccess_point = '{to}'\ngap = '{gap}'");
+                site.event(f64::from(2_000 + 700 * k as u32) / 1e3, "roam").and(&roam)
             })
-            .collect();
-        format!(
-            r#"version = 1
-name = "lively"
-duration = "14 s"
-[radio]
-standard = "802.11g"
-ap_buffer = "60 kB"
-{more}
-[lan]
-rate = "100 Mb/s"
-[wan.down]
-rate = "8 Mb/s"
-delay = "20 ms"
-[wan.up]
-rate = "2 Mb/s"
-delay = "20 ms"
-[[access_point]]
-name = "hall"
-channel = 1
-vlan = 11
-[[access_point]]
-name = "yard"
-channel = 6
-vlan = 12
-[[access_point]]
-name = "roof"
-channel = 6
-[[station]]
-name = "a"
-rate = "54 Mb/s"
-access_point = "hall"
-[[station]]
-name = "b"
-rate = "24 Mb/s"
-access_point = "hall"
-[[station]]
-name = "c"
-count = 2
-rate = "12 Mb/s"
-access_point = "hall"
-[[server]]
-name = "near"
-[[server]]
-name = "far"
-at = "wan"
-[[bulk]]
-name = "up"
-stations = ["a", "c"]
-server = "near"
-direction = "up"
-[[bulk]]
-name = "down"
-stations = ["b", "c1"]
-server = "far"
-direction = "down"
-ip = "v6"
-[[udp]]
-name = "flood"
-stations = ["b"]
-server = "near"
-direction = "up"
-rate = "30 Mb/s"
-start = "3 s"
-stop = "6 s"
-[[web]]
-name = "pages"
-stations = ["a"]
-server = "far"
-size_cap = "200 kB"
-[[event]]
-at = "1 s"
-do = "insert"
-[[event]]
-at = "10500 ms"
-do = "leave"
-stations = ["c2"]
-[[event]]
-at = "12 s"
-do = "join"
-stations = ["c2"]
-[[event]]
-at = "13 s"
-do = "bypass"
-{roams}"#
-        )
     };
-    let named = "[[manager.access_point]]\nname = \"hall\"\n[[manager.access_point]]\nname = \"street\"\ndomain = \"out\"\n\
-                 aliases = [\"yard\"]\n[[manager.access_point]]\nname = \"roof\"\ndomain = \"out\"\n";
-    let vlans = "[[manager.access_point]]\nname = \"hall\"\nvlan = [11]\n[[manager.access_point]]\nname = \"yard\"\nvlan = [12]\n";
+    let named = "[[manager.access_point]]\nname = 'hall'\n[[manager.access_point]]\nname = 'street'\ndomain = 'out'\n\
+                 aliases = ['yard']\n[[manager.access_point]]\nname = 'roof'\ndomain = 'out'\n";
+    let vlans =
+        "[[manager.access_point]]\nname = 'hall'\nvlan = [11]\n[[manager.access_point]]\nname = 'yard'\nvlan = [12]\n";
     let queues =
-        "edca = true\nap_queue = { discipline = \"fq-codel\", driver = 3 }\nstation_queue = { discipline = \"cake\" }";
-    let places = "rate_control = \"minstrel\"\nlayout = { shape = \"near-random\", radius = \"60 m\" }\ncarrier_sense = \"-75 dBm\"";
+        "edca = true\nap_queue = { discipline = 'fq-codel', driver = 3 }\nstation_queue = { discipline = 'cake' }";
+    let places =
+        "rate_control = 'minstrel'\nlayout = { shape = 'near-random', radius = '60 m' }\ncarrier_sense = '-75 dBm'";
     for (more, box_knows) in [
         ("", ""),
         ("", named),
         (queues, vlans),
         (places, named),
         (
-            "edca = true\naccess = \"dcf\"",
+            "edca = true\naccess = 'dcf'",
             &named.replace(
-                "[[manager.access_point]]\nname = \"hall\"",
-                "[telemetry]\nassociations_delay = \"400 ms\"\n[[manager.access_point]]\nname = \"hall\"",
+                "[[manager.access_point]]\nname = 'hall'",
+                "[telemetry]\nassociations_delay = '400 ms'\n[[manager.access_point]]\nname = 'hall'",
             ),
         ),
         (queues, &format!("[telemetry]\nassociations = false\nsignal = true\n{named}")),
     ] {
-        let text = lively(more) + box_knows;
         // With random positions in so large a circle a station is usually out of reach; not with this seed.
-        let sets: &[_] = if more == places { &[("seed", "8")] } else { &[] };
-        let result = simulate(&text, sets);
-        let again = simulate(&text, sets);
+        let site = lively(more).with(box_knows).when(more == places, |site| site.seed(8));
+        let (result, again) = (site.run(), site.run());
         assert!(result == again, "two runs of one scenario differ");
         let moved = result.phases[0].flows.iter().all(|flow| flow.goodput_mbps > 0.01);
         assert!(moved, "{more}: {:?}", result.phases[0].flows.iter().map(|f| f.goodput_mbps).collect::<Vec<_>>());
