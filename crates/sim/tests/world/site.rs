@@ -26,6 +26,7 @@ impl Site {
         Self { head, servers: String::new(), server: "server".to_owned(), tables: String::new() }
     }
 
+    /// Seed of the run; 1 if none is given.
     pub fn seed(mut self, seed: impl Display) -> Self {
         self.head += &format!("seed = {seed}\n");
         self
@@ -43,10 +44,12 @@ impl Site {
         self.with(keys)
     }
 
+    /// The radio of this standard: one table, to which [`Site::and`] may add.
     pub fn radio(self, standard: &str, keys: &str) -> Self {
         self.with("[radio]").and(&format!("standard = '{standard}'\n{keys}"))
     }
 
+    /// The link between access points and servers, with its one-way delay.
     pub fn lan(self, rate: &str, delay: &str) -> Self {
         self.with(&format!("[lan]\nrate = '{rate}'\ndelay = '{delay}'"))
     }
@@ -70,6 +73,7 @@ impl Site {
         self
     }
 
+    /// A station with its rate or MCS.
     pub fn station(self, name: &str, keys: &str) -> Self {
         self.with(&format!("[[station]]\nname = '{name}'\n{keys}"))
     }
@@ -90,14 +94,17 @@ impl Site {
         self.with(&format!("[[{kind}]]\nname = '{name}'\nstations = ['{stations}']\nserver = '{server}'\n{keys}"))
     }
 
+    /// A TCP transfer without end, `up` or `down`, of each of the stations.
     pub fn bulk(self, name: &str, stations: &str, direction: &str) -> Self {
         self.app("bulk", name, stations, &format!("direction = '{direction}'"))
     }
 
+    /// Datagrams, `up` or `down`, at this rate for each of the stations.
     pub fn udp(self, name: &str, stations: &str, direction: &str, rate: &str) -> Self {
         self.app("udp", name, stations, &format!("direction = '{direction}'\nrate = '{rate}'"))
     }
 
+    /// Echo requests of each of the stations.
     pub fn ping(self, name: &str, stations: &str) -> Self {
         self.app("ping", name, stations, "")
     }
@@ -127,12 +134,17 @@ impl Site {
         items.into_iter().fold(self, add)
     }
 
+    /// The checked scenario.
+    ///
+    /// # Panics
+    /// If the scenario is refused: the message has the error and the text.
     pub fn scenario(&self) -> Scenario {
         let servers = if self.servers.is_empty() { "[[server]]\nname = 'server'\n" } else { &self.servers };
         let text = format!("{}{servers}{}", self.head, self.tables);
         Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
+    /// The result of a run.
     pub fn run(&self) -> RunResult {
         evenair_sim::run(&self.scenario(), |_| ()).expect("it can be simulated")
     }
