@@ -7,22 +7,23 @@
 use std::ops::ControlFlow;
 
 use evenair_results::PhaseResult;
-use evenair_scenario::Scenario;
 use evenair_sim::tcp::Config;
 use evenair_sim::{SimOptions, run_with};
 use evenair_units::Bytes;
 
+use crate::site::Site;
+
 /// One run's phase "all", from the end of the warm-up to the end.
-fn phase(text: &str, seed: u32, tcp: &Config) -> PhaseResult {
-    let scenario = Scenario::parse_with(text, "ns3.toml", &[("seed", &seed.to_string())]).expect("a sound scenario");
+fn phase(site: &Site, seed: u32, tcp: &Config) -> PhaseResult {
+    let scenario = site.clone().seed(seed).scenario();
     let options = SimOptions { tcp: Some(tcp.clone()), ..SimOptions::default() };
     let result = run_with(&scenario, &options, |_| ControlFlow::Continue(())).expect("it can be simulated");
     result.phases.into_iter().next().expect("there is a phase")
 }
 
 /// Mean over seeds of a measure of a run's phase.
-fn mean(text: &str, seeds: u32, tcp: &Config, what: impl Fn(&PhaseResult) -> f64) -> f64 {
-    (1..=seeds).map(|seed| what(&phase(text, seed, tcp))).sum::<f64>() / f64::from(seeds)
+fn mean(site: &Site, seeds: u32, tcp: &Config, what: impl Fn(&PhaseResult) -> f64) -> f64 {
+    (1..=seeds).map(|seed| what(&phase(site, seed, tcp))).sum::<f64>() / f64::from(seeds)
 }
 
 fn close(name: &str, got: f64, expected: f64, percent: f64) {
@@ -31,52 +32,39 @@ fn close(name: &str, got: f64, expected: f64, percent: f64) {
     assert!(off.abs() <= percent, "{name}: {got}, ns-3 has {expected}, off by {off:.2} %");
 }
 
-/// 802.11b at 11 Mb/s with long preambles and answers at 2 Mb/s; `more` are stations and applications.
-fn dot11b(seconds: u32, ap_buffer: u32, delay_ms: u32, more: &str) -> String {
-    format!(
-        r#"version = 1
-name = "ns3"
-duration = "{seconds} s"
-[radio]
-standard = "802.11b"
-basic_rates = ["1 Mb/s", "2 Mb/s"]
-after_collision = "difs"
-short_retry_limit = 100
-ap_buffer = "{ap_buffer} packets"
-station_buffer = "500 packets"
-[lan]
-rate = "100 Mb/s"
-delay = "{delay_ms} ms"
-buffer = "unlimited"
-[[server]]
-name = "server"
-[[phase]]
-name = "all"
-from = "10 s"
-to = "{seconds} s"
-{more}"#
-    )
+/// Senders of single frames, with ns-3's waits after collisions; the tables end with the radio's.
+fn single_frames(standard: &str, seconds: u32, ap_buffer: u32, delay_ms: u32) -> Site {
+    Site::new("ns3", seconds)
+        .lan("100 Mb/s", &format!("{delay_ms} ms"))
+        .and("buffer = 'unlimited'")
+        .phase("all", 10, seconds)
+        .radio(standard, "after_collision = 'difs'\nstation_buffer = '500 packets'")
+        .and(&format!("ap_buffer = '{ap_buffer} packets'"))
 }
 
-fn stations(name: &str, count: u32, rate_mbps: u32) -> String {
-    format!("[[station]]\nname = \"{name}\"\ncount = {count}\nrate = \"{rate_mbps} Mb/s\"\n")
+/// 802.11b at 11 Mb/s with long preambles and answers at 2 Mb/s.
+fn dot11b(seconds: u32, ap_buffer: u32, delay_ms: u32) -> Site {
+    single_frames("802.11b", seconds, ap_buffer, delay_ms).and("basic_rates = ['1 Mb/s', '2 Mb/s']")
 }
 
-fn bulk(direction: &str, stations: &str) -> String {
-    format!(
-        "[[bulk]]\nname = \"{direction}-{stations}\"\nstations = [\"{stations}\"]\nserver = \"server\"\n\
-         direction = \"{direction}\"\nstagger = \"37 ms\"\n"
-    )
+fn stations(site: Site, name: &str, count: u32, mbps: u32) -> Site {
+    site.stations(name, count, &format!("rate = '{mbps} Mb/s'"))
 }
+
+fn bulk(site: Site, direction: &str, stations: &str) -> Site {
+    site.bulk(&format!("{direction}-{stations}"), stations, direction).and("stagger = '37 ms'")
+}
+
+/// Attempts of senders that hardly ever drop a frame.
+const UNLIMITED: &str = "short_retry_limit = 100";
 
 #[test]
 fn saturated_datagrams() {
     for (n, throughput, seconds) in [(1, 5.138, 60), (5, 5.512, 200), (10, 5.318, 200)] {
-        let udp = "[[udp]]\nname = \"up\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"up\"\n\
-                   rate = \"8 Mb/s\"\npayload = \"964 bytes\"\n";
-        let text = dot11b(seconds, 200, 1, &(stations("sta", n, 11) + udp)).replace("limit = 100", "limit = 7");
+        let site = stations(dot11b(seconds, 200, 1).and("short_retry_limit = 7"), "sta", n, 11);
+        let site = site.udp("up", "sta", "up", "8 Mb/s").and("payload = '964 bytes'");
         // ns-3's figure counts bodies of 1000 bytes: IP packets of 992 bytes with LLC and SNAP.
-        let got = mean(&text, 3, &Config::ns3(), |phase| phase.total_ip_mbps * 1000.0 / 992.0);
+        let got = mean(&site, 3, &Config::ns3(), |phase| phase.total_ip_mbps * 1000.0 / 992.0);
         close(&format!("A, n = {n}"), got, throughput, 2.0);
     }
 }
@@ -85,12 +73,12 @@ fn saturated_datagrams() {
 fn tcp_downloads() {
     let rows = [(1, 4.457, 5.201), (5, 4.517, 5.153), (10, 4.505, f64::NAN)];
     for (n, each_segment, delayed) in rows {
-        let text = dot11b(130, 200, 10, &(stations("sta", n, 11) + &bulk("down", "sta")));
+        let site = bulk(stations(dot11b(130, 200, 10).and(UNLIMITED), "sta", n, 11), "down", "sta");
         let goodput = |phase: &PhaseResult| phase.total_goodput_mbps;
-        let got = mean(&text, 3, &Config::ns3().without_delayed_ack(), goodput);
+        let got = mean(&site, 3, &Config::ns3().without_delayed_ack(), goodput);
         close(&format!("B, n = {n}, each segment"), got, each_segment, 5.0);
         if !delayed.is_nan() {
-            close(&format!("B, n = {n}, delayed"), mean(&text, 3, &Config::ns3(), goodput), delayed, 5.0);
+            close(&format!("B, n = {n}, delayed"), mean(&site, 3, &Config::ns3(), goodput), delayed, 5.0);
         }
     }
 }
@@ -102,10 +90,10 @@ fn tcp_downloads() {
 fn uploads_beside_downloads() {
     let window = |bytes| Config::ns3().with_window(Bytes(bytes)).without_delayed_ack();
     for (n, up, down) in [(1, 2.348, 2.349), (2, 4.175, 0.5071), (5, 5.376, 0.02299)] {
-        let hosts = stations("u", n, 11) + &stations("d", n, 11);
-        let text = dot11b(310, 100, 1, &(hosts + &bulk("up", "u") + &bulk("down", "d")));
+        let hosts = stations(stations(dot11b(310, 100, 1).and(UNLIMITED), "u", n, 11), "d", n, 11);
+        let site = bulk(bulk(hosts, "up", "u"), "down", "d");
         let means = |tcp: &Config| {
-            let sum = (1..=5).map(|seed| phase(&text, seed, tcp).directions);
+            let sum = (1..=5).map(|seed| phase(&site, seed, tcp).directions);
             let sum = sum.fold((0.0, 0.0), |sum, phase| (sum.0 + phase.up_ip_mbps, sum.1 + phase.down_ip_mbps));
             (sum.0 / 5.0, sum.1 / 5.0)
         };
@@ -123,18 +111,16 @@ fn uploads_beside_downloads() {
     }
 }
 
+/// Rates of answers of 802.11a, g and later.
+const OFDM: &str = "basic_rates = ['6 Mb/s', '12 Mb/s', '24 Mb/s']";
+
 /// 802.11a, a third of the stations each at 54, 24 and 6 Mb/s.
-fn dot11a(rates: &[(&str, u32, u32)]) -> String {
-    let mut more = String::new();
-    for &(name, count, rate) in rates {
-        more += &stations(name, count, rate);
-    }
-    for &(name, ..) in rates {
-        more += &bulk("down", name);
-    }
-    dot11b(130, 200, 10, &more)
-        .replace("802.11b", "802.11a")
-        .replace("[\"1 Mb/s\", \"2 Mb/s\"]", "[\"6 Mb/s\", \"12 Mb/s\", \"24 Mb/s\"]")
+fn dot11a(rates: &[(&str, u32, u32)]) -> Site {
+    single_frames("802.11a", 130, 200, 10)
+        .and(OFDM)
+        .and(UNLIMITED)
+        .each(rates, |site, &(name, count, rate)| stations(site, name, count, rate))
+        .each(rates, |site, &(name, ..)| bulk(site, "down", name))
 }
 
 #[test]
@@ -155,17 +141,13 @@ fn mixed_rates() {
 #[test]
 fn calls_beside_a_download() {
     for (calls, goodput) in [(0, 24.36), (10, 20.35)] {
-        let mut more = stations("sta", 1, 54) + &bulk("down", "sta");
-        if calls > 0 {
-            more += &stations("phone", calls, 54);
-            more += "[[voip]]\nname = \"call\"\nstations = [\"phone\"]\nserver = \"server\"\ndscp = \"EF\"\n\
-                     stagger = \"1.7 ms\"\n";
-        }
-        let text = dot11b(60, 200, 1, &more)
-            .replace("802.11b", "802.11g")
-            .replace("[\"1 Mb/s\", \"2 Mb/s\"]", "[\"6 Mb/s\", \"12 Mb/s\", \"24 Mb/s\"]")
-            .replace("[lan]", "edca = true\n[radio.ac.be]\ntxop = \"0 us\"\n[lan]");
-        let got = mean(&text, 3, &Config::ns3(), |phase| {
+        let radio =
+            single_frames("802.11g", 60, 200, 1).and(OFDM).and(UNLIMITED).and("edca = true\nac.be.txop = '0 us'");
+        let site = bulk(stations(radio, "sta", 1, 54), "down", "sta").when(calls > 0, |site| {
+            let phones = stations(site, "phone", calls, 54);
+            phones.app("voip", "call", "phone", "dscp = 'EF'\nstagger = '1.7 ms'")
+        });
+        let got = mean(&site, 3, &Config::ns3(), |phase| {
             phase.flows.iter().filter(|flow| flow.app.starts_with("down")).map(|flow| flow.goodput_mbps).sum()
         });
         close(&format!("E, k = {calls}"), got, goodput, 5.0);
@@ -173,40 +155,20 @@ fn calls_beside_a_download() {
 }
 
 /// A third of the stations each at MCS 7, 3 and 0 at 20 MHz, all saturated with datagrams, with this TXOP limit of best effort.
-fn txops(standard: &str, third: u32, txop_us: u32, seconds: u32) -> String {
-    let mut more = String::new();
-    for (name, mcs, mbps) in [("fast", 7, 40), ("middle", 3, 20), ("slow", 0, 6)] {
-        more += &format!(
-            "[[station]]\nname = \"{name}\"\ncount = {third}\nmcs = {mcs}\n[[udp]]\nname = \"{name}-up\"\n\
-             stations = [\"{name}\"]\nserver = \"server\"\ndirection = \"up\"\nrate = \"{} Mb/s\"\n\
-             payload = \"1472 bytes\"\n",
-            f64::from(mbps) / f64::from(third)
-        );
-    }
-    format!(
-        r#"version = 1
-name = "ns3"
-duration = "{seconds} s"
-[radio]
-standard = "{standard}"
-basic_rates = ["6 Mb/s", "12 Mb/s", "24 Mb/s"]
-profile = "ns-3"
-capture_threshold = "off"
-ap_buffer = "1000 packets"
-station_buffer = "500 packets"
-ac.be.txop = "{txop_us} us"
-[lan]
-rate = "10 Gb/s"
-delay = "1 ms"
-buffer = "unlimited"
-[[server]]
-name = "server"
-[[phase]]
-name = "all"
-from = "1 s"
-to = "{seconds} s"
-{more}"#
-    )
+fn txops(standard: &str, third: u32, txop_us: u32, seconds: u32) -> Site {
+    Site::new("ns3", seconds)
+        .radio(standard, OFDM)
+        .and("profile = 'ns-3'\ncapture_threshold = 'off'\nap_buffer = '1000 packets'\nstation_buffer = '500 packets'")
+        .and(&format!("ac.be.txop = '{txop_us} us'"))
+        .lan("10 Gb/s", "1 ms")
+        .and("buffer = 'unlimited'")
+        .phase("all", 1, seconds)
+        .each([("fast", 7, 40), ("middle", 3, 20), ("slow", 0, 6)], |site, (name, mcs, mbps)| {
+            let each = f64::from(mbps) / f64::from(third);
+            site.stations(name, third, &format!("mcs = {mcs}"))
+                .udp(&format!("{name}-up"), name, "up", &format!("{each} Mb/s"))
+                .and("payload = '1472 bytes'")
+        })
 }
 
 /// Goodput of each third of the stations, means of ns-3 over 600 to 900 s in 18 to 23 runs: 95 % intervals are 0.7 to 1.7 % wide to
