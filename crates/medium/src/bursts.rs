@@ -9,6 +9,7 @@ use evenair_wifi::{BLOCK_ACK_REQUEST, LLC_SNAP, MAC_HEADER_AND_FCS, PhyMode, Phy
 
 use crate::aggregation::{Aggregation, Recover};
 use crate::attempt::{Attempt, Sending};
+use crate::burst_bounds::{Bounds, BurstCase};
 use crate::counters::QueueState;
 use crate::feedback::{Feedback, FeedbackQueue};
 use crate::frame::{Carried, DropReason, Event, NodeId, NodePair, To, dropped};
@@ -67,17 +68,15 @@ impl<F> Mac<F> {
         let qos = matches!(to, To::Node(receiver) if self.nodes.is_qos(node) && self.nodes.is_qos(receiver.0));
         let agreed = qos && !own && rate.mode().is_some();
         let phy = &self.config.phy;
-        let block_ack = phy.sifs() + phy.block_ack(rate, rules.window_at(rate));
         let threshold = if reserve { Some(Bytes::ZERO) } else { self.config.rts_threshold };
         let reserves = may_reserve && to != To::Broadcast && threshold.is_some();
-        let reservation = if reserves { phy.reservation(rate) } else { Span::ZERO };
-        let left =
-            left.map(|left| Span::from_nanos(left.as_nanos().saturating_sub((reservation + block_ack).as_nanos())));
+        let case = BurstCase { rate, left, reserves, aggregates: agreed && !single, goes_on };
+        let Bounds { block_ack, ack, a_mpdu, mpdu } = self.burst_bounds.of(phy, &rules, case);
         let crypto = if own || to == To::Broadcast { Bytes::ZERO } else { rules.crypto };
         let qos_control = if qos { QOS_CONTROL } else { Bytes::ZERO };
         let limits = BurstLimits {
-            a_mpdu: (agreed && !single).then(|| rules.limits_at(phy, rate, left)).flatten(),
-            mpdu: phy.largest_psdu(rate, left.map_or(rules.max_ppdu, |left| left.min(rules.max_ppdu))),
+            a_mpdu,
+            mpdu,
             a_msdu: if agreed { rules.a_msdu } else { Bytes::ZERO },
             overhead: LLC_SNAP + MAC_HEADER_AND_FCS + qos_control + crypto,
             run_end,
@@ -101,8 +100,7 @@ impl<F> Mac<F> {
         } else if burst.places.len() == 1 {
             let psdu = phy.single_mpdu(burst.mpdus, rate);
             let rts = reserves && threshold.is_some_and(|threshold| psdu > threshold);
-            let answer = phy.sifs() + phy.ack(rate);
-            Attempt { to, rate, rts, psdu, data: phy.ppdu(psdu, rate), answer, sending: Sending::Single }
+            Attempt { to, rate, rts, psdu, data: phy.ppdu(psdu, rate), answer: ack, sending: Sending::Single }
         } else {
             let rts = reserves && threshold.is_some_and(|threshold| a_mpdu > threshold);
             let data = phy.ppdu(a_mpdu, rate);

@@ -91,6 +91,7 @@ mod airtimes;
 mod attempt;
 mod backlog;
 mod block_ack;
+mod burst_bounds;
 mod bursts;
 mod carrier_sense;
 mod config;

@@ -12,6 +12,7 @@ use crate::accounts::Accounts;
 use crate::airtimes::Airtimes;
 use crate::attempt::{Attempt, Sending};
 use crate::backlog::BacklogChain;
+use crate::burst_bounds::BurstBounds;
 use crate::bursts::ReorderTimers;
 use crate::config::MediumConfig;
 use crate::edcaf::{Head, Service};
@@ -40,6 +41,7 @@ pub(crate) struct Mac<F> {
     /// Watch of the frames on the air, if requested.
     pub(crate) watch: Option<Box<Watch>>,
     airtimes: Airtimes,
+    pub(crate) burst_bounds: BurstBounds,
     /// Feedback to management traffic.
     pub(crate) feedback: FeedbackQueue,
     /// Reorder timers of receivers.
@@ -58,6 +60,7 @@ impl<F> Mac<F> {
             accounts: Accounts::default(),
             watch: None,
             airtimes: Airtimes::new(&config.phy, config.protection),
+            burst_bounds: BurstBounds::new(),
             feedback: FeedbackQueue::new(),
             reorder: ReorderTimers::new(),
             config,

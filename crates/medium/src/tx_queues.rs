@@ -38,6 +38,8 @@ pub(crate) struct TxQueues<F> {
     present: QueueState,
     /// Index of the queue that the last burst served.
     served: usize,
+    /// Index of the queue that got the last frame.
+    filled: usize,
     pub(crate) burst: Burst,
     /// Whether the rest of the TXOP uses a channel of 20 MHz.
     pub(crate) is_narrowed: bool,
@@ -344,6 +346,7 @@ impl<F> TxQueues<F> {
             held: Held::default(),
             present: QueueState::default(),
             served: 0,
+            filled: 0,
             burst: Burst::default(),
             is_narrowed: false,
         }
@@ -353,7 +356,11 @@ impl<F> TxQueues<F> {
     pub(crate) fn push(&mut self, queued: Queued<F>, first: bool) {
         self.arrivals += 1;
         let Queued { enqueued, mpdu: Mpdu { to, msdu: size, rate, category, frame } } = queued;
-        let place = self.queue_index.get(to).unwrap_or_else(|| self.add_queue(to, rate, category));
+        let place = match self.queues.get(self.filled) {
+            Some(queue) if queue.to == to => self.filled,
+            _ => self.queue_index.get(to).unwrap_or_else(|| self.add_queue(to, rate, category)),
+        };
+        self.filled = place;
         let msdu = Msdu { enqueued, size, frame };
         let is_packet = !msdu.is_own();
         self.held.add(Load { arrival: 0, packets: u32::from(is_packet), bytes: size });

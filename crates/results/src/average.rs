@@ -3,6 +3,7 @@
 mod air;
 mod flows;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use evenair_scenario::{App, AppKind, Scenario, WarmUp};
@@ -30,7 +31,8 @@ impl PhaseResult {
 
         let length = periods.iter().filter(within).map(|period| period.intervals.len()).sum();
         let backlogged = backlogged(scenario, &counted, length);
-        let is_backlogged = |name: &str| backlogged.iter().flatten().any(|backlogged| backlogged == name);
+        let backlogged_names: BTreeSet<&str> = backlogged.iter().flatten().map(String::as_str).collect();
+        let is_backlogged = |name: &str| backlogged_names.contains(name);
 
         let flows = flows::flows(scenario, series, &counted, phase, &intervals);
         let stations = flows::stations(scenario, series, &flows, &intervals);
@@ -39,16 +41,17 @@ impl PhaseResult {
             let of = greedy.iter().filter(|&&app| ways.contains(&flows[app].direction));
             of.map(|&app| flows[app].ip_mbps).collect()
         };
-        let loaded = |station: &str| {
-            let apps = scenario.apps.iter().filter(|app| scenario.hosts[app.station].name == station);
-            apps.into_iter().any(|app| is_loading(scenario, app, phase))
-        };
-        let loaded: Vec<_> = stations.iter().filter(|s| loaded(&s.station)).map(|s| s.ip_mbps).collect();
+        let loading = scenario.apps.iter().filter(|app| is_loading(scenario, app, phase));
+        let loaded: BTreeSet<&str> = loading.map(|app| scenario.hosts[app.station].name.as_str()).collect();
+        let loaded: Vec<_> =
+            stations.iter().filter(|s| loaded.contains(s.station.as_str())).map(|s| s.ip_mbps).collect();
         let of_backlogged: Vec<_> = stations.iter().filter(|s| is_backlogged(&s.station)).map(|s| s.ip_mbps).collect();
         let queue = part(&series.ap_queue_packets, &intervals);
         let nodes = air::nodes(series, &counted, &intervals);
         let airtime = airtime(periods, &intervals);
-        let is_used = |host| scenario.apps.iter().any(|app| app.station == host && is_active(scenario, app, phase));
+        let active = scenario.apps.iter().filter(|app| is_active(scenario, app, phase));
+        let used: BTreeSet<usize> = active.map(|app| app.station).collect();
+        let is_used = |host| used.contains(&host);
         let started = |app: usize| part(&series.flows[app].goodput_mbps, &(0..intervals.end)).iter().any(|&x| x > 0.0);
         Self {
             name: phase.name.clone(),

@@ -5,8 +5,9 @@
 //!
 //! `cargo run --release -p evenair-sim --example scaling`
 //!
-//! With arguments it makes one run without a check, for a profiler: `scaling datagrams|downloads STATIONS SECONDS`. It
-//! calls itself in this way to measure memory per station, each time in a separate process.
+//! With arguments it makes one run without a check, for a profiler: `scaling datagrams|downloads|aggregates STATIONS SECONDS`.
+//! `aggregates` are TCP downloads of 802.11ax at HE MCS 7; printed first is the cost of a segment of 1500 bytes
+//! after 20 s. It calls itself in this way to measure memory per station, each time in a separate process.
 
 use std::error::Error;
 use std::ops::ControlFlow;
@@ -17,26 +18,58 @@ use evenair_sim::{SimOptions, run_with, tcp};
 
 /// IP-level size of the packets.
 const PACKET_BYTES: u32 = 1_000;
+/// Size of a full TCP segment with its headers.
+const SEGMENT_BITS: f64 = 12_000.0;
+/// Time after which the first losses of all transfers are over.
+const SETTLED_S: f64 = 20.0;
 /// Numbers of stations.
 const COUNTS: [u32; 4] = [10, 100, 1_000, 2_000];
 /// Number of measurements of each.
 const TIMES: usize = 9;
 
-fn scenario(stations: u32, seconds: u32, traffic: &str) -> Result<Scenario, Box<dyn Error>> {
+/// A network.
+struct Network {
+    /// Keys of `[radio]`.
+    radio: &'static str,
+    /// Keys of `[lan]`.
+    lan: &'static str,
+    /// Rate of the stations.
+    rate: &'static str,
+}
+
+/// 802.11g: every frame is sent alone.
+const DOT11G: Network = Network {
+    radio: r#"standard = "802.11g"
+ap_buffer = "5000 packets""#,
+    lan: r#"rate = "100 Mb/s"
+delay = "1 ms""#,
+    rate: r#"rate = "54 Mb/s""#,
+};
+/// 802.11ax with aggregates, as in the example `speed`.
+const HE_7: Network = Network {
+    radio: r#"standard = "802.11ax"
+profile = "ns-3"
+ap_buffer = "1000 packets"
+station_buffer = "500 packets""#,
+    lan: r#"rate = "10 Gb/s"
+delay = "10 ms""#,
+    rate: "mcs = 7",
+};
+
+fn scenario(network: &Network, stations: u32, seconds: u32, traffic: &str) -> Result<Scenario, Box<dyn Error>> {
+    let Network { radio, lan, rate } = network;
     let text = format!(
         r#"version = 1
 name = "scaling"
 duration = "{seconds} s"
 [radio]
-standard = "802.11g"
-ap_buffer = "5000 packets"
+{radio}
 [lan]
-rate = "100 Mb/s"
-delay = "1 ms"
+{lan}
 [[station]]
 name = "sta"
 count = {stations}
-rate = "54 Mb/s"
+{rate}
 [[server]]
 name = "server"
 {traffic}
@@ -74,6 +107,9 @@ struct Cost {
     frames: u64,
     /// IP-level megabits that crossed the air.
     megabits: f64,
+    /// CPU time after [`SETTLED_S`], and segments; none in a shorter run.
+    settled_cpu_s: f64,
+    settled_segments: f64,
     /// Memory at the end of the last interval, in bytes.
     resident: u64,
 }
@@ -82,16 +118,22 @@ fn cost(scenario: &Scenario) -> Result<Cost, Box<dyn Error>> {
     let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
     let before = cpu_seconds()?;
     let (mut megabits, mut resident) = (0.0, Ok(0));
+    let (mut settled_megabits, mut settled_at) = (0.0, None);
     let result = run_with(scenario, &options, |progress| {
         megabits += progress.map_or(0.0, |progress| progress.total_ip_mbps);
+        if settled_at.is_none() && progress.is_some_and(|progress| progress.at_s >= SETTLED_S) {
+            (settled_megabits, settled_at) = (megabits, Some(cpu_seconds()));
+        }
         if progress.is_some_and(|progress| progress.at_s >= scenario.duration.as_secs_f64()) {
             resident = resident_bytes();
         }
         ControlFlow::Continue(())
     })?;
-    let cpu_s = cpu_seconds()? - before;
+    let after = cpu_seconds()?;
+    let (cpu_s, settled_cpu_s) = (after - before, after - settled_at.unwrap_or(Ok(after))?);
+    let settled_segments = if settled_cpu_s > 0.0 { (megabits - settled_megabits) * 1e6 / SEGMENT_BITS } else { 0.0 };
     let frames = result.medium.ok_or("the simulator counts what the medium is used for")?.attempts;
-    Ok(Cost { cpu_s, frames, megabits, resident: resident? })
+    Ok(Cost { cpu_s, frames, megabits, settled_cpu_s, settled_segments, resident: resident? })
 }
 
 /// Nanoseconds per frame, and Mb/s at IP level.
@@ -99,8 +141,8 @@ fn a_frame(stations: u32, traffic: &str) -> Result<(f64, f64), Box<dyn Error>> {
     const SHORT_S: u32 = 20;
     const LONG_S: u32 = 220;
     // The difference of two durations excludes the set-up and the start.
-    let short = cost(&scenario(stations, SHORT_S, traffic)?)?;
-    let long = cost(&scenario(stations, LONG_S, traffic)?)?;
+    let short = cost(&scenario(&DOT11G, stations, SHORT_S, traffic)?)?;
+    let long = cost(&scenario(&DOT11G, stations, LONG_S, traffic)?)?;
     let frames = (long.frames - short.frames) as f64;
     Ok(((long.cpu_s - short.cpu_s) / frames * 1e9, long.megabits / f64::from(LONG_S)))
 }
@@ -128,8 +170,13 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     if let [kind, stations, seconds] = &std::env::args().skip(1).collect::<Vec<_>>()[..] {
         let traffic = if kind == "datagrams" { datagrams } else { downloads };
         let (stations, seconds) = (stations.parse()?, seconds.parse()?);
-        let Cost { cpu_s, frames, resident, .. } = cost(&scenario(stations, seconds, &traffic(stations))?)?;
-        println!("{frames} frames, {cpu_s:.3} s, {resident} bytes");
+        let network = if kind == "aggregates" { HE_7 } else { DOT11G };
+        let cost = cost(&scenario(&network, stations, seconds, &traffic(stations))?)?;
+        if cost.settled_segments > 0.0 {
+            let (segments, ns) = (cost.settled_segments, cost.settled_cpu_s * 1e9 / cost.settled_segments);
+            println!("after {SETTLED_S} s: {segments:.0} segments, {ns:.0} ns each");
+        }
+        println!("{} frames, {:.3} s, {} bytes", cost.frames, cost.cpu_s, cost.resident);
         return Ok(ExitCode::SUCCESS);
     }
     type Traffic = (&'static str, &'static str, fn(u32) -> String);

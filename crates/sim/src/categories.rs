@@ -1,31 +1,38 @@
 //! Counters of the queues of access categories, with EDCA: arrivals, departures by outcome, and sojourn times, by period.
 
+use std::iter::repeat_with;
+
 use evenair_medium::AccessCategory;
 use evenair_results::histogram::Histogram;
 use evenair_results::period::CategoryPeriod;
 use evenair_units::{Instant, Span};
 
 use crate::occupancy::Occupancy;
+use crate::records::Records;
 
 /// The queues of all senders.
 #[derive(Debug)]
 pub(crate) struct Categories {
     senders: Vec<[Queue; 4]>,
+    /// Sojourn times of each queue, the four of a sender in a row.
+    sojourns: Records<Histogram>,
     since: Instant,
 }
 
 #[derive(Debug, Default)]
+#[repr(align(64))]
 struct Queue {
     offered: u64,
     delivered: u64,
     lost: u64,
     frames: Occupancy,
-    sojourn: Histogram,
 }
 
 impl Categories {
     pub(crate) fn new(senders: usize) -> Self {
-        Self { senders: std::iter::repeat_with(Default::default).take(senders).collect(), since: Instant::ZERO }
+        let queues = repeat_with(Default::default).take(senders).collect();
+        let sojourns = Records::new(repeat_with(Histogram::default).take(4 * senders));
+        Self { senders: queues, sojourns, since: Instant::ZERO }
     }
 
     fn queue(&mut self, sender: usize, category: AccessCategory) -> &mut Queue {
@@ -50,7 +57,7 @@ impl Categories {
         let queue = self.queue(sender, category);
         queue.frames.leave(at, false);
         queue.delivered += 1;
-        queue.sojourn.record(sojourn);
+        self.sojourns.enter(4 * sender + category.index(), sojourn);
     }
 
     /// Counts a frame that was lost from the buffer, or that `found_no_room` in it.
@@ -63,13 +70,17 @@ impl Categories {
     /// Ends a period; returns the counters of each sender.
     pub(crate) fn take(&mut self, now: Instant) -> Vec<Vec<CategoryPeriod>> {
         let length_ns = now.saturating_since(std::mem::replace(&mut self.since, now)).as_nanos();
-        let of = |queues: &mut [Queue; 4]| queues.iter_mut().map(|queue| queue.take(now, length_ns)).collect();
-        self.senders.iter_mut().map(of).collect()
+        let sojourns = self.sojourns.all().chunks_mut(4);
+        let of = |(queues, sojourns): (&mut [Queue; 4], &mut [Histogram])| {
+            let queues = queues.iter_mut().zip(sojourns);
+            queues.map(|(queue, sojourn)| queue.take(now, length_ns, sojourn)).collect()
+        };
+        self.senders.iter_mut().zip(sojourns).map(of).collect()
     }
 }
 
 impl Queue {
-    fn take(&mut self, now: Instant, length_ns: u64) -> CategoryPeriod {
+    fn take(&mut self, now: Instant, length_ns: u64, sojourn: &mut Histogram) -> CategoryPeriod {
         let (area_ns, most) = self.frames.take(now);
         CategoryPeriod {
             offered: std::mem::take(&mut self.offered),
@@ -78,7 +89,7 @@ impl Queue {
             area_ns,
             length_ns,
             most,
-            sojourn: self.sojourn.take(),
+            sojourn: sojourn.take(),
         }
     }
 }
