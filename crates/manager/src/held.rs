@@ -70,12 +70,14 @@ pub(crate) struct Service {
     pub(crate) real: Span,
     /// `real` without the accesses of other stations in between.
     pub(crate) undisturbed: Span,
+    /// Whether it carries DATA of TCP.
+    pub(crate) is_data: bool,
 }
 
 impl Service {
     /// A single packet of this length at this speed.
     pub(crate) fn by_length(ip_len: Bytes, capacity: BitRate) -> Self {
         let time = capacity.time_for_bits(ip_len.bits());
-        Self { bits: ip_len.bits(), capacity, time, real: time, undisturbed: time }
+        Self { bits: ip_len.bits(), capacity, time, real: time, undisturbed: time, is_data: false }
     }
 }

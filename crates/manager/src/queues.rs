@@ -128,6 +128,10 @@ pub(crate) struct Queues<P> {
     pace: (u64, u64),
 }
 
+/// A round of pairs, in medium time, from which on stations take turns by pairs. If each took one packet, their next one would come after
+/// half of it, which is as long as the shortest timer of a delayed acknowledgment (Linux: 40 ms) less what it takes to the station.
+const PAIRED_ROUND: Span = Span::from_millis(60);
+
 /// A run that has begun: packets released together for one station.
 #[derive(Clone, Copy, Debug)]
 struct Run {
@@ -253,7 +257,9 @@ impl<P> Queues<P> {
 
     /// Sets the limit of runs, and medium time for charged airtime: `(numerator, denominator)`.
     pub(crate) fn set_run(&mut self, limit: RunLimit, pace: (u64, u64)) {
-        (self.run_limit, self.pace) = (limit, (pace.0, pace.1.max(1)));
+        let pairs = limit.of_data && limit.time * self.in_use() >= PAIRED_ROUND;
+        self.run_limit = if limit.of_data && !pairs { RunLimit::SINGLE } else { limit };
+        self.pace = (pace.0, pace.1.max(1));
     }
 
     /// Whether the next packet belongs to a run that has begun.
@@ -265,9 +271,9 @@ impl<P> Queues<P> {
     fn note_run(&mut self, leaf: NodeId, service: &Service) {
         let node = self.station_node(leaf);
         let left = self.run.filter(|run| run.node == node).map_or(self.run_limit, |run| run.left);
-        let RunLimit { time, frames } = left;
-        let left = RunLimit { time: time.saturating_sub(service.undisturbed), frames: frames.saturating_sub(1) };
-        let goes_on = left.time > Span::ZERO && left.frames > 0;
+        let time = left.time.saturating_sub(service.undisturbed);
+        let left = RunLimit { time, frames: left.frames.saturating_sub(1), ..left };
+        let goes_on = left.time > Span::ZERO && left.frames > 0 && (service.is_data || !left.of_data);
         self.run = goes_on.then_some(Run { node, left });
     }
 
@@ -404,14 +410,18 @@ impl<P> Queues<P> {
         Some((head, judgement))
     }
 
+    /// Queues that may be active.
+    fn in_use(&self) -> u64 {
+        u64::try_from(self.recent.len()).unwrap_or(u64::MAX)
+    }
+
     /// CoDel settings for the present load: a queue that waits for one round of all others, and half a round more, is not a standing one.
     fn aqm_now(&self) -> Option<CodelConfig> {
         let aqm = self.aqm.as_ref()?;
         if !self.aqm_by_rounds {
             return Some(*aqm);
         }
-        let in_use = u64::try_from(self.recent.len()).unwrap_or(u64::MAX);
-        let round = self.run_limit.time * in_use;
+        let round = self.run_limit.time * self.in_use();
         let target = aqm.target.max(round * 3 / 2);
         Some(CodelConfig { target, interval: aqm.interval.max(target) })
     }

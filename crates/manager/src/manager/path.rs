@@ -434,7 +434,8 @@ impl<P: Send + 'static> Manager<P> {
             let in_airtime = || station.capacity.mul_div(airtime.charged.as_nanos(), 1_000_000_000).as_bps();
             let bits = if is_small { in_airtime() } else { cost.bits() };
             let (bits, time) = (bits * charged / of, airtime.charged.mul_div(charged, of));
-            Service { bits, capacity: station.capacity, time, real, undisturbed }
+            let is_data = held.tcp.as_ref().is_some_and(|tcp| tcp.payload > Bytes::ZERO);
+            Service { bits, capacity: station.capacity, time, real, undisturbed, is_data }
         })?;
         Some((held, cost))
     }

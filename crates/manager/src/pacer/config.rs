@@ -64,6 +64,6 @@ impl ReleaseLimits {
     /// 64 frames, with 802.11ax 256.
     pub(crate) fn run_limit(&self, standard: Standard) -> RunLimit {
         let usual = if standard == Standard::Dot11ax { 256 } else { 64 };
-        RunLimit { time: self.run, frames: self.run_frames.unwrap_or(usual) }
+        RunLimit { time: self.run, frames: self.run_frames.unwrap_or(usual), of_data: false }
     }
 }

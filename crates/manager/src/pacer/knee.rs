@@ -96,7 +96,7 @@ pub(crate) struct Knee {
     /// Least time of packets in this interval and the one before; when this one began.
     least: [Option<Span>; 2],
     least_since: Instant,
-    /// Airtime of a packet.
+    /// Mean airtime of a packet.
     packet: Span,
     /// Most in flight in this window and the last judged one.
     peak: Span,
@@ -435,6 +435,11 @@ impl Knee {
     /// Medium time as airtime by the model, at the best rate.
     fn believed(&self, time: Span) -> Span {
         if self.best.0 == 0 { time } else { time.mul_div(self.best.0, 1_000_000_000) }
+    }
+
+    /// Mean airtime of a packet in the last window, by the model; zero before the first.
+    pub(crate) const fn packet(&self) -> Span {
+        self.packet
     }
 
     /// The smallest step: less than a packet makes no difference.

@@ -540,9 +540,13 @@ impl Standing {
         }
     }
 
-    /// Each packet has an access of its own.
-    pub(crate) fn run_limit(&self, _now: Instant, _full: RunLimit) -> RunLimit {
-        RunLimit::SINGLE
+    /// A pair, of the medium time of two mean packets: a slow station's first packet ends it.
+    pub(crate) fn run_limit(&self, _now: Instant, full: RunLimit) -> RunLimit {
+        let pair = full.pair_of_data();
+        match self.medium_of(self.allowance.packet()) * 2 {
+            Span::ZERO => pair,
+            time => RunLimit { time: time.min(pair.time), ..pair },
+        }
     }
 
     /// The account is in airtime by the model.
@@ -552,6 +556,10 @@ impl Standing {
 
     /// Medium time of a packet of this airtime.
     pub(crate) fn medium(&self, airtime: Span, _of: &Paced) -> Span {
+        self.medium_of(airtime)
+    }
+
+    fn medium_of(&self, airtime: Span) -> Span {
         let (numerator, denominator) = self.pace();
         airtime.mul_div(numerator, denominator)
     }
@@ -576,7 +584,7 @@ impl Standing {
         None
     }
 
-    /// Runs are of one packet for all stations.
+    /// Runs do not depend on what stations have shown.
     pub(crate) fn note_new_station(&mut self) {}
 
     /// Sparse flows are judged by airtime of the model.

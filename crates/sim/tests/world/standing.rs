@@ -72,6 +72,24 @@ fn without_disturbance_the_queue_is_short_and_the_medium_busy_and_fair() {
 }
 
 #[test]
+fn many_downloads_do_not_wait_for_delayed_acks() {
+    let result = Site::new("many", 30)
+        .radio("802.11b", "ap_buffer = '100 packets'")
+        .wan("1 Gb/s", "25 ms")
+        .stations("d", 20, "rate = '11 Mb/s'")
+        .server("far", "at = 'wan'")
+        .to("far")
+        .bulk("download", "d", "down")
+        .without_telemetry()
+        .insert(5)
+        .phase("managed", 15, 30)
+        .run();
+    let managed = phase(&result, "managed");
+    is_busy_and_short("twenty downloads", managed, 10.0);
+    is_fair("twenty downloads", managed);
+}
+
+#[test]
 fn acks_with_and_without_delay() {
     let result = site().with("[tcp]\ndelayed_ack = false").run();
     is_busy_and_short("every segment acknowledged", phase(&result, "managed"), 12.0);
@@ -242,7 +260,8 @@ fn many_short_transfers_get_no_more_than_one_long_one() {
         .app("flows", "pieces", "x", "direction = 'down'\nrate = '40 /s'\nsize = { mean = '10 kB' }")
         .run();
     let managed = phase(&result, "managed");
-    is_busy_and_short("pieces", managed, 13.0);
+    // So many queues take turns by pairs.
+    is_busy_and_short("pieces", managed, 15.0);
     let of = |name: &str| {
         let got: Vec<f64> =
             managed.stations.iter().filter(|s| s.station.starts_with(name)).map(|s| s.ip_mbps).collect();

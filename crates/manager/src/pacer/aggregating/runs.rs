@@ -4,11 +4,11 @@
 //! packets as an access can take. So a turn of a station is a *run* of packets (see `queues`), up to a medium time and a
 //! number of frames.
 //!
-//! Where the access point does not aggregate, a longer run only makes others wait, and a run is one packet. Completions show whether it
+//! Where the access point does not aggregate, a longer run only makes others wait, and a run is two packets. Completions show whether it
 //! does: those of packets in one access come together. A path that delivers acknowledgments in batches makes packets of several accesses
 //! look like one, but its batches do not end where runs end: then nothing is concluded.
 //!
-//! Runs of one packet can never show that the access point aggregates. So longer ones are tried again from time to time.
+//! Runs of two packets can never show that the access point aggregates. So longer ones are tried again from time to time.
 
 use evenair_units::{Instant, Span};
 
@@ -18,11 +18,26 @@ pub(crate) struct RunLimit {
     /// Medium time, at most.
     pub(crate) time: Span,
     pub(crate) frames: u32,
+    /// Whether a run has DATA alone, and only begins where many queues take turns.
+    pub(crate) of_data: bool,
 }
 
 impl RunLimit {
     /// Runs of one packet.
-    pub(crate) const SINGLE: Self = Self { time: Span::ZERO, frames: 1 };
+    pub(crate) const SINGLE: Self = Self { time: Span::ZERO, frames: 1, of_data: false };
+
+    /// Runs of two packets at most, before access points that send single frames: two ACKs of an upload that come together let it send more
+    /// in a row.
+    pub(crate) fn pair(self) -> Self {
+        Self { frames: self.frames.min(2), ..self }
+    }
+
+    /// The same of DATA alone, and only where many queues take turns. A receiver acknowledges each second segment at once, and one that
+    /// comes alone only when its timer of 40 to 200 ms ends: where many stations take turns packet by packet, every completion would be as
+    /// late, and the medium would wait for it.
+    pub(crate) fn pair_of_data(self) -> Self {
+        Self { of_data: true, ..self.pair() }
+    }
 }
 
 /// Completions at most this far apart came in one access.
@@ -91,7 +106,7 @@ impl Evidence {
     /// The present limit of a run; `full`: the configured limit.
     pub(crate) fn limit(&self, now: Instant, full: RunLimit) -> RunLimit {
         match self.state {
-            State::Single(until) if now < until => RunLimit::SINGLE,
+            State::Single(until) if now < until => full.pair(),
             State::Aggregates | State::Trying | State::Single(_) => full,
         }
     }
@@ -146,10 +161,10 @@ impl Evidence {
 mod tests {
     use super::*;
 
-    const FULL: RunLimit = RunLimit { time: Span::from_millis(4), frames: 64 };
+    const FULL: RunLimit = RunLimit { time: Span::from_millis(4), frames: 64, of_data: false };
 
     /// Runs of twelve packets, `per_access` of them in one access, on a path that delivers in batches of `batch` microseconds. Returns
-    /// whether runs are then single packets.
+    /// whether runs are then pairs.
     fn is_single(per_access: u32, batch: u64) -> bool {
         let (mut evidence, mut air) = (Evidence::new(), 0);
         for train in 0..60 {
@@ -159,7 +174,7 @@ mod tests {
                 evidence.note_completion(Instant::ZERO + Span::from_micros(seen), train, per_access);
             }
         }
-        evidence.limit(Instant::ZERO + Span::from_micros(air), FULL) == RunLimit::SINGLE
+        evidence.limit(Instant::ZERO + Span::from_micros(air), FULL) == FULL.pair()
     }
 
     #[test]
@@ -189,7 +204,7 @@ mod tests {
             now
         };
         let now = run(&mut evidence, 1, 60);
-        assert_eq!(evidence.limit(at(now), FULL), RunLimit::SINGLE);
+        assert_eq!(evidence.limit(at(now), FULL), FULL.pair());
         assert_eq!(evidence.limit(at(now + 61_000), FULL), FULL);
         evidence.note_new_station();
         assert_eq!(evidence.limit(at(now), FULL), FULL);

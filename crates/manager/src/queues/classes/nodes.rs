@@ -200,7 +200,17 @@ mod tests {
         let mut nodes = ClassNodes::new(&ClassTree { classes: [class].into(), other: 1 }, Instant::ZERO);
         nodes.set_node(ClassId(0), Some(NodeId::ROOT));
         let time = Span::from_millis(2);
-        (nodes, Service { bits: 12_000, capacity: BitRate::from_mbps(6), time, real: time * 2, undisturbed: time })
+        (
+            nodes,
+            Service {
+                bits: 12_000,
+                capacity: BitRate::from_mbps(6),
+                time,
+                real: time * 2,
+                undisturbed: time,
+                is_data: true,
+            },
+        )
     }
 
     /// Packets served in 1,000 ms, with an attempt each millisecond.
