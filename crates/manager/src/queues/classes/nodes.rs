@@ -199,18 +199,8 @@ mod tests {
         let class = Class { parent: None, weight: 1, minimum, ceiling, takes: Takes::Rest };
         let mut nodes = ClassNodes::new(&ClassTree { classes: [class].into(), other: 1 }, Instant::ZERO);
         nodes.set_node(ClassId(0), Some(NodeId::ROOT));
-        let time = Span::from_millis(2);
-        (
-            nodes,
-            Service {
-                bits: 12_000,
-                capacity: BitRate::from_mbps(6),
-                time,
-                real: time * 2,
-                undisturbed: time,
-                is_data: true,
-            },
-        )
+        let packet = Service::by_length(Bytes(1_500), BitRate::from_mbps(6));
+        (nodes, Service { real: packet.time * 2, ..packet })
     }
 
     /// Packets served in 1,000 ms, with an attempt each millisecond.
