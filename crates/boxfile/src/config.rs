@@ -211,9 +211,10 @@ impl BoxFile {
         toml::to_string(self).expect("the forms are made to be written back")
     }
 
-    /// Checks the file; `None` if it has errors.
+    /// Checks the file. The result counts only if there are no problems.
     pub fn check(&self, problems: &mut Problems) -> Option<BoxConfig> {
-        let (manager, names) = (self.manager(problems), station::names(&self.station, problems));
+        let manager = self.radio.with_standard(problems, |standard, problems| self.manager(standard, problems));
+        let (manager, names) = (manager.flatten(), station::names(&self.station, problems));
         let ports = &self.ports;
         let (wlan, wire) = (interface(&ports.wlan, problems), interface(&ports.wire, problems));
         let bridge = ports.bridge.as_ref().map(|bridge| interface(bridge, problems));
@@ -261,8 +262,8 @@ impl BoxFile {
         })
     }
 
-    fn manager(&self, problems: &mut Problems) -> Option<Config> {
-        let (phy, rts_threshold) = self.radio.check(problems)?;
+    fn manager(&self, standard: Standard, problems: &mut Problems) -> Option<Config> {
+        let (phy, rts_threshold) = self.radio.check(standard, problems);
         let manager = self.manager.at_site([None; 2], &self.own_networks());
         let config = manager.check(&phy, rts_threshold, problems);
         let other = |standard: &Standard| *standard != phy.standard();

@@ -102,36 +102,49 @@ pub fn station_rate(phys: &[Phy], written: &Written<RateSpec>, problems: &mut Pr
 }
 
 impl PhySpec {
-    /// The profile and the RTS threshold, or `None` and the problems.
-    pub fn check(&self, problems: &mut Problems) -> Option<(Phy, Option<Bytes>)> {
-        let threshold = self.rts_threshold.get_optional(problems);
-        let standard = self.standard.get(problems)?;
-        let preamble = self.preamble.get_or(Preamble::Long, problems)?;
-        if preamble == Preamble::Short && standard != Standard::Dot11b {
+    /// Checks a file with the standard of this profile. If that is wrong, checks it with each standard, and reports what is wrong with
+    /// all of them.
+    pub fn with_standard<T>(
+        &self,
+        problems: &mut Problems,
+        mut check: impl FnMut(Standard, &mut Problems) -> T,
+    ) -> Option<T> {
+        if let Some(standard) = self.standard.get(problems) {
+            return Some(check(standard, problems));
+        }
+        let each = Standard::ALL.map(|standard| {
+            let mut found = Problems::default();
+            check(standard, &mut found);
+            found
+        });
+        problems.add_common(&each);
+        None
+    }
+
+    /// The profile with this standard, and the RTS threshold; the usual ones in place of what is wrong.
+    pub fn check(&self, standard: Standard, problems: &mut Problems) -> (Phy, Option<Bytes>) {
+        let threshold = self.rts_threshold.get_optional(problems).flatten();
+        let preamble = self.preamble.get_or(Preamble::Long, problems);
+        if preamble == Some(Preamble::Short) && standard != Standard::Dot11b {
             let what = format!("{standard} has no short preamble");
             problems.add(self.preamble.place(), what, "\"long\"");
         }
         let basic = match &self.basic_rates {
-            Some(list) => {
-                list.get(problems)?;
+            Some(list) => list.get(problems).and_then(|_| {
                 let rates: Vec<_> = list.items().iter().map(|rate| phy_rate(standard, rate, problems)).collect();
-                rates.into_iter().collect::<Option<Vec<_>>>()?
-            }
+                rates.into_iter().collect::<Option<Vec<_>>>()
+            }),
             // The same as `Phy::default_for`, which ignores the preamble.
-            None if standard == Standard::Dot11b => standard.rates()[..2].to_vec(),
-            None => standard.mandatory_rates().to_vec(),
+            None if standard == Standard::Dot11b => Some(standard.rates()[..2].to_vec()),
+            None => Some(standard.mandatory_rates().to_vec()),
         };
-        let phy = Phy::new(standard, preamble, &basic).ok()?;
-        let phy = match self.band.get_optional(problems)? {
-            None => phy,
-            Some(band) => match phy.in_band(band) {
-                Ok(phy) => phy,
-                Err(error) => {
-                    problems.add(self.band.place(), error.to_string(), "the standard's own band");
-                    return None;
-                }
-            },
-        };
-        Some((phy, threshold?))
+        let phy = preamble.zip(basic).and_then(|(preamble, basic)| Phy::new(standard, preamble, &basic).ok());
+        let phy = phy.unwrap_or(Phy::default_for(standard));
+        let band = self.band.get_optional(problems).flatten().unwrap_or(phy.band());
+        let phy = phy.clone().in_band(band).unwrap_or_else(|error| {
+            problems.add(self.band.place(), error.to_string(), "the standard's own band");
+            phy
+        });
+        (phy, threshold)
     }
 }

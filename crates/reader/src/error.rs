@@ -84,6 +84,13 @@ impl Problems {
         self.0.push(Problem { span, what: what.into(), allowed: allowed.into() });
     }
 
+    /// Adds the problems that all of `others` have.
+    pub fn add_common(&mut self, others: &[Self]) {
+        let Some((first, rest)) = others.split_first() else { return };
+        let is_common = |problem: &&Problem| rest.iter().all(|other| other.0.contains(problem));
+        self.0.extend(first.0.iter().filter(is_common).cloned());
+    }
+
     /// Whether nothing is wrong so far.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -86,6 +86,21 @@ fn everything_wrong_is_reported_at_once_with_its_line() {
 }
 
 #[test]
+fn mistakes_beside_a_wrong_standard_or_band_are_reported_too() {
+    let bad = GOOD.replace("class = \"gold\"", "class = \"silver\"").replace("02:00:00:00:00:01", "02:00");
+    let bad = bad.replace("weight = 4", "weight = 0");
+    let parts = ["0 is out of range", "is not a station's MAC address", "there is no class \"silver\""];
+    for (with, first) in [("\"802.11be\"", "\"802.11be\" is not"), ("\"802.11b\"\nband = \"3 GHz\"", "\"3 GHz\"")] {
+        let bad = bad.replace("\"802.11b\"", with);
+        let error = BoxConfig::parse(&bad, "box.toml").expect_err("bad").to_string();
+        for part in parts.iter().chain([&first]) {
+            assert!(error.contains(part), "{part:?} is missing in:\n{error}");
+        }
+        assert_eq!(error.matches("box.toml:").count(), 4, "{error}");
+    }
+}
+
+#[test]
 fn rates_may_be_modes_and_80211n_may_be_at_2_4_ghz() {
     let read = |standard: &str, rate: &str| {
         let text = GOOD.replace("standard = \"802.11b\"", standard).replace("5.5 Mb/s", rate);

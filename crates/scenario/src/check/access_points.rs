@@ -21,7 +21,7 @@ const MAX_ACCESS_POINTS: usize = 50;
 const MAX_NAME: usize = 32;
 
 /// All access points, at least one.
-pub(super) fn check(raw: &ScenarioRaw, standard: Option<Standard>, problems: &mut Problems) -> Vec<AccessPoint> {
+pub(super) fn check(raw: &ScenarioRaw, standard: Standard, problems: &mut Problems) -> Vec<AccessPoint> {
     // An invalid position was reported with the radio.
     let of_radio = raw.radio.ap_position.as_ref().and_then(|list| radio::position(list, &mut Problems::default()));
     let of_radio = of_radio.unwrap_or_default();
@@ -98,15 +98,15 @@ impl Domain {
     }
 }
 
-fn channel(raw: &AccessPointRaw, standard: Option<Standard>, problems: &mut Problems) -> u32 {
-    let is_2ghz = matches!(standard, Some(Standard::Dot11b | Standard::Dot11g));
+fn channel(raw: &AccessPointRaw, standard: Standard, problems: &mut Problems) -> u32 {
+    let is_2ghz = matches!(standard, Standard::Dot11b | Standard::Dot11g);
     let allowed = "a channel of the 2.4 GHz band, 1 to 14";
     raw.channel.get_if(problems, |&channel| !is_2ghz || channel <= 14, allowed).unwrap_or(1)
 }
 
 /// Reports an access point whose channel overlaps that of an existing domain without being the same.
-fn apart(raw: &AccessPointRaw, own: &Domain, domains: &[Domain], standard: Option<Standard>, problems: &mut Problems) {
-    let least = if standard == Some(Standard::Dot11a) { 4 } else { 5 };
+fn apart(raw: &AccessPointRaw, own: &Domain, domains: &[Domain], standard: Standard, problems: &mut Problems) {
+    let least = if standard == Standard::Dot11a { 4 } else { 5 };
     for other in domains.iter().filter(|other| other.area == own.area) {
         let distance = other.channel.abs_diff(own.channel);
         if distance > 0 && distance < least {

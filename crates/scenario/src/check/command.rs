@@ -43,7 +43,7 @@ impl Scenario {
 /// Resolves the names in an event.
 struct Site {
     access_points: Vec<crate::AccessPoint>,
-    rates: Option<super::rates::Rates>,
+    rates: super::rates::Rates,
     hosts: Hosts,
 }
 
@@ -53,16 +53,16 @@ impl Site {
         let source = &scenario.source;
         let settings: Vec<_> = source.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         let (raw, _, mut problems) = reader::read::<ScenarioRaw>(&source.text, &source.file, &settings)?;
-        let (radio, rates) = radio::check(&raw, &mut problems).unzip();
-        let standard = radio.as_ref().map(|radio| radio.phy.standard());
+        let standard = scenario.radio.phy.standard();
+        let (_, rates) = radio::check(&raw, standard, &mut problems);
         let access_points = access_points::check(&raw, standard, &mut problems);
-        let hosts = hosts::check(&raw, &access_points, rates.as_ref(), &mut problems);
+        let hosts = hosts::check(&raw, &access_points, &rates, &mut problems);
         Ok(Self { access_points, rates, hosts })
     }
 
     fn checker(&self, duration: Span) -> EventChecker<'_> {
         let Self { access_points, rates, hosts } = self;
-        EventChecker { hosts, access_points, rates: rates.as_ref(), duration }
+        EventChecker { hosts, access_points, rates, duration }
     }
 }
 

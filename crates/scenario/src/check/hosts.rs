@@ -49,12 +49,7 @@ impl fmt::Display for Kind {
     }
 }
 
-pub(super) fn check(
-    raw: &ScenarioRaw,
-    access_points: &[AccessPoint],
-    rates: Option<&Rates>,
-    problems: &mut Problems,
-) -> Hosts {
+pub(super) fn check(raw: &ScenarioRaw, access_points: &[AccessPoint], rates: &Rates, problems: &mut Problems) -> Hosts {
     let mut hosts = Hosts { list: Vec::new(), names: BTreeMap::new() };
     for station in &raw.station {
         let access_point = access_points::of_station(station, access_points, problems);
@@ -191,17 +186,12 @@ impl Hosts {
 fn station_place(
     raw: &StationRaw,
     access_point: usize,
-    rates: Option<&Rates>,
+    rates: &Rates,
     manager: &ManagerSpec,
     problems: &mut Problems,
 ) -> Place {
-    let rate = match rates {
-        Some(rates) => rates.of_station(raw, problems),
-        // The standard is invalid, so whether it has this rate cannot be checked; the unit can.
-        None => raw.rate.as_ref().and_then(|rate| rate.get(problems)).and(None),
-    };
     // A placeholder, so that later checks know the name.
-    let rate = rate.unwrap_or(Rates::stand_in());
+    let rate = rates.of_station(raw, problems).unwrap_or(Rates::stand_in());
     let weight = raw.weight.get_or(1, problems).unwrap_or(1);
     let class = raw.class.as_ref().and_then(|written| {
         let id = manager.class_id(&written.get(problems)?);

@@ -31,7 +31,7 @@ use evenair_config::manager::QueueLimits;
 use evenair_config::queue::QueueRaw;
 use evenair_reader::{self as reader, ConfigError, OrDefault, Problems, Written};
 use evenair_units::{Limit, Span};
-use evenair_wifi::Phy;
+use evenair_wifi::Standard;
 
 use self::shortened::Length;
 use crate::raw::{LinkRaw, ScenarioRaw, WanRaw};
@@ -90,8 +90,10 @@ impl Scenario {
         let (raw, document, mut problems) = reader::read::<ScenarioRaw>(text, file, sets)?;
         let folder = Path::new(file).parent().unwrap_or(Path::new(""));
         let length = Length::of(&raw, text, &mut problems);
-        let mut scenario = scenario(&raw, folder, length, &mut problems);
+        let check = |standard, problems: &mut _| scenario(&raw, standard, folder, length, problems);
+        let scenario = raw.radio.phy_spec().with_standard(&mut problems, check);
         document.verdict(problems)?;
+        let mut scenario = scenario.expect("a wrong standard is a problem");
         if length.run < length.checked {
             shortened::cut(&mut scenario, &raw);
         }
@@ -105,39 +107,33 @@ impl Scenario {
 const SITE_NETWORKS: [&str; 2] = ["10.234.0.0/16", "fdea:0:0:1::/64"];
 
 /// Checks a scenario. Files that it names are in `folder`.
-fn scenario(raw: &ScenarioRaw, folder: &Path, length: Length, problems: &mut Problems) -> Scenario {
+fn scenario(raw: &ScenarioRaw, standard: Standard, folder: &Path, length: Length, problems: &mut Problems) -> Scenario {
     raw.version.get_if(problems, |&version| version == VERSION, "1, the only version there is so far");
     let name = file_name(&raw.name, problems).unwrap_or_default();
     let duration = length.checked;
 
-    let (radio, rates) = radio::check(raw, problems).unzip();
-    let rates = rates.as_ref();
-    let buffers = radio.as_ref().map_or((Limit::Unlimited, Limit::Unlimited), |r| (r.ap_buffer, r.station_buffer));
-    let phy = radio.as_ref().map(|radio| &radio.phy);
-    let standard = phy.map(Phy::standard);
+    let (radio, rates) = radio::check(raw, standard, problems);
     let access_points = access_points::check(raw, standard, problems);
-    let hosts = hosts::check(raw, &access_points, rates, problems);
-    let neighbours = neighbours::check(&raw.neighbour, &access_points, phy, duration, problems);
+    let hosts = hosts::check(raw, &access_points, &rates, problems);
+    let neighbours = neighbours::check(&raw.neighbour, &access_points, &radio.phy, duration, problems);
     let hidden = hidden::check(&raw.station, &hosts, problems);
-    let timeline = timeline::EventChecker { hosts: &hosts, access_points: &access_points, rates, duration };
+    let timeline = timeline::EventChecker { hosts: &hosts, access_points: &access_points, rates: &rates, duration };
     let events = timeline.check(&raw.event, problems);
     let apps = apps::Checker::new(&hosts, &events, duration).check(raw, folder, problems);
-    let aggregates = radio.as_ref().is_some_and(|radio| radio.aggregation.is_some());
+    let aggregates = radio.aggregation.is_some();
     let mut queue = |raw: &Option<QueueRaw>, limit, is_of_access_points| {
         let below = queue::Below { limit, aggregates, is_of_access_points };
         queue::check(raw.as_ref()?, below, &hosts, &apps, problems)
     };
-    let ap_queue = queue(&raw.radio.ap_queue, buffers.0, true);
-    let station_queue = queue(&raw.radio.station_queue, buffers.1, false);
+    let ap_queue = queue(&raw.radio.ap_queue, radio.ap_buffer, true);
+    let station_queue = queue(&raw.radio.station_queue, radio.station_buffer, false);
     let measure = timeline::measure(raw, length, &apps.list, &hosts, problems);
     let names = published::Names { hosts: &hosts, apps: &apps, phases: &measure.phases };
     let published = published::published(&raw.published, names, problems);
     let of_wan = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
     let of_wan = of_wan.map(|rate| raw.wan.as_ref().and_then(rate)?.get(&mut Problems::default()));
     let manager = raw.manager.at_site(of_wan, &SITE_NETWORKS);
-    if let Some(radio) = &radio {
-        manager.check(&radio.phy, radio.rts_threshold, problems);
-    }
+    manager.check(&radio.phy, radio.rts_threshold, problems);
     access_points::check_manager(raw, &access_points, problems);
     let wan = raw.wan.as_ref();
 
@@ -149,7 +145,7 @@ fn scenario(raw: &ScenarioRaw, folder: &Path, length: Length, problems: &mut Pro
         duration: length.run,
         lan: link(&raw.lan, problems),
         wan: wan.map(|wan| WanSpec { down: link(&wan.down, problems), up: link(&wan.up, problems) }),
-        radio: Radio { hidden, ap_queue, station_queue, ..radio.unwrap_or_else(|| radio::stand_in(&raw.radio)) },
+        radio: Radio { hidden, ap_queue, station_queue, ..radio },
         access_points,
         neighbours,
         hosts: hosts.list,

@@ -18,7 +18,7 @@ const MAX_NEIGHBOURS: usize = 50;
 pub(super) fn check(
     raw: &[NeighbourRaw],
     access_points: &[AccessPoint],
-    phy: Option<&Phy>,
+    phy: &Phy,
     duration: Span,
     problems: &mut Problems,
 ) -> Vec<Neighbour> {
@@ -56,15 +56,15 @@ fn domain(raw: &NeighbourRaw, access_points: &[AccessPoint], problems: &mut Prob
     found.map(|point| point.domain)
 }
 
-fn sends(raw: &NeighbourRaw, phy: Option<&Phy>, duration: Span, problems: &mut Problems) -> Option<Obss> {
+fn sends(raw: &NeighbourRaw, phy: &Phy, duration: Span, problems: &mut Problems) -> Option<Obss> {
     let load = raw.load.get(problems);
     let size = raw.size.get_or(Bytes(1500), problems);
     let begins = |start: &Span| *start <= duration;
     let start = raw.start.get_or_if(Span::ZERO, problems, begins, "within the run")?;
     let ends = |stop: &Span| *stop > start && *stop <= duration;
     let stop = raw.stop.get_or_if(duration, problems, ends, "after its start, within the run");
-    let rate = phy.and_then(|phy| phy_rate(phy.standard(), &raw.rate, problems));
-    let (phy, rate, msdu) = (phy?, rate?, size?);
+    let rate = phy_rate(phy.standard(), &raw.rate, problems);
+    let (rate, msdu) = (rate?, size?);
     let gap = phy.exchange(msdu, rate, false).0.mul_div(1000, u64::from(load?.0));
     Some(Obss { msdu, rate, gap, start: Instant::ZERO + start, stop: Instant::ZERO + stop? })
 }

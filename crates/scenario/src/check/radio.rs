@@ -1,9 +1,9 @@
 //! The wireless side: PHY, MAC, buffers, and reception.
 
 use evenair_config::PhySpec;
-use evenair_medium::{Capture, IdleSenseConfig, RateControl, Reception};
+use evenair_medium::{Capture, RateControl, Reception};
 use evenair_reader::{List, Metres, OrDefault, Problems, Written};
-use evenair_units::{Bytes, Dbm, Limit};
+use evenair_units::{Dbm, Limit};
 use evenair_wifi::{BitErrorRate, PathLoss, Phy, Position, Preamble, Standard, power};
 
 use super::rates::Rates;
@@ -14,10 +14,11 @@ use crate::ranges::{Coordinates, Distances, TxPowers};
 use crate::raw::{LayoutRaw, RadioRaw, ScenarioRaw};
 use crate::words::{AfterCollisionWord, CaptureThreshold, DecisionsWord, RateControlWord, Shape};
 
-pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio, Rates)> {
+pub(super) fn check(raw: &ScenarioRaw, standard: Standard, problems: &mut Problems) -> (Radio, Rates) {
     let RadioRaw { short_retry_limit, long_retry_limit, ap_buffer, station_buffer, .. } = &raw.radio;
     let quirks = raw.radio.profile.get_or(Profile::Standard, problems).unwrap_or(Profile::Standard).quirks();
-    let (phy_spec, phy) = phy_of_profile(&raw.radio, &quirks, problems);
+    let phy_spec = phy_spec(&raw.radio, standard, &quirks);
+    let (phy, rts_threshold) = phy_spec.check(standard, problems);
     let short = short_retry_limit.get_or(7, problems);
     let long = long_retry_limit.get_or(quirks.long_retry_limit, problems);
     let after_collision = raw.radio.after_collision.get_or(AfterCollisionWord(quirks.after_collision), problems);
@@ -27,7 +28,6 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
     let ap_position = raw.radio.ap_position.as_ref().and_then(|list| position(list, problems));
     let tx_power = tx_power(&raw.radio.tx_power, problems).unwrap_or(power::USUAL_POWER);
     let carrier_sense = raw.radio.carrier_sense.get_or(power::CARRIER_SENSE, problems);
-    let (phy, rts_threshold) = phy?;
     let phy = decisions(of_standard(phy, &quirks), &raw.radio, problems);
     let rates = Rates::of(&raw.radio, &phy, problems);
     let aggregation = super::aggregation::check(&raw.radio, &phy, &quirks, problems);
@@ -42,9 +42,9 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
         phy_spec,
         rts_threshold,
         protection,
-        short_retry_limit: short?,
-        long_retry_limit: long?,
-        after_collision: after_collision?.0,
+        short_retry_limit: short.unwrap_or(7),
+        long_retry_limit: long.unwrap_or(quirks.long_retry_limit),
+        after_collision: after_collision.map_or(quirks.after_collision, |word| word.0),
         idle_before_ack: quirks.idle_before_ack,
         // The names in the queue's classes are resolved later.
         ap_queue: None,
@@ -58,60 +58,26 @@ pub(super) fn check(raw: &ScenarioRaw, problems: &mut Problems) -> Option<(Radio
         layout,
         ap_position: ap_position.unwrap_or_default(),
         tx_power,
-        carrier_sense: carrier_sense?,
+        carrier_sense: carrier_sense.unwrap_or(power::CARRIER_SENSE),
         beacons: super::beacons::check(raw, problems),
         aggregation,
     };
-    Some((radio, rates))
+    (radio, rates)
 }
 
-/// The PHY as written and as checked, with the profile's basic rates if the file has none.
-fn phy_of_profile(raw: &RadioRaw, quirks: &Quirks, problems: &mut Problems) -> (PhySpec, Option<(Phy, Option<Bytes>)>) {
+/// The PHY as written, with the profile's basic rates if the file has none.
+fn phy_spec(raw: &RadioRaw, standard: Standard, quirks: &Quirks) -> PhySpec {
     let mut written = raw.phy_spec();
-    let mut checked = written.check(problems);
-    if let (true, None, Some((phy, _))) = (quirks.lowest_basic_rate, &written.basic_rates, &checked) {
-        let lowest = phy.standard().mandatory_rates()[0];
-        written.basic_rates = Some(List::of([format!("{lowest} Mb/s")]));
-        checked = written.check(problems);
+    if quirks.lowest_basic_rate && written.basic_rates.is_none() {
+        written.basic_rates = Some(List::of([format!("{} Mb/s", standard.mandatory_rates()[0])]));
     }
-    (written, checked)
+    written
 }
 
 /// Applies the profile's durations of 802.11n and later.
 fn of_standard(phy: Phy, quirks: &Quirks) -> Phy {
     let is_ns3 = quirks.profile == Profile::Ns3 && !phy.standard().formats().is_empty();
     if is_ns3 { phy.with_ns3_durations() } else { phy }
-}
-
-/// A placeholder for an invalid radio, so that the other checks can continue.
-pub(super) fn stand_in(raw: &RadioRaw) -> Radio {
-    let quirks = Profile::Standard.quirks();
-    Radio {
-        phy: Phy::default_for(Standard::Dot11b),
-        phy_spec: raw.phy_spec(),
-        rts_threshold: None,
-        protection: None,
-        short_retry_limit: 7,
-        long_retry_limit: quirks.long_retry_limit,
-        after_collision: quirks.after_collision,
-        idle_before_ack: quirks.idle_before_ack,
-        ap_buffer: Limit::Unlimited,
-        station_buffer: Limit::Unlimited,
-        ap_queue: None,
-        station_queue: None,
-        edca: None,
-        back_off: Default::default(),
-        idle_sense: IdleSenseConfig::default(),
-        reception: Reception::default(),
-        rate_control: RateControl::Fixed,
-        hidden: Vec::new(),
-        layout: None,
-        ap_position: Position::default(),
-        tx_power: power::USUAL_POWER,
-        carrier_sense: power::CARRIER_SENSE,
-        beacons: None,
-        aggregation: None,
-    }
 }
 
 /// Checks protection: only frames of 802.11g need it, and those after RTS have it.

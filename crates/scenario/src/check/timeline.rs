@@ -25,8 +25,7 @@ const MAX_INTERVALS: u64 = 20_000_000;
 pub(super) struct EventChecker<'a> {
     pub hosts: &'a Hosts,
     pub access_points: &'a [AccessPoint],
-    /// `None` if the radio is invalid.
-    pub rates: Option<&'a Rates>,
+    pub rates: &'a Rates,
     pub duration: Span,
 }
 
@@ -83,7 +82,7 @@ fn roam(raw: &EventRaw, access_points: &[AccessPoint], problems: &mut Problems) 
 fn actions(
     raw: &EventRaw,
     hosts: &Hosts,
-    rates: Option<&Rates>,
+    rates: &Rates,
     roam: Option<(usize, Span)>,
     problems: &mut Problems,
 ) -> Vec<Action> {
@@ -98,7 +97,7 @@ fn actions(
         Do::Leave => stations.map(Action::Leave).collect(),
         Do::Rate => {
             let Some(rate) = &raw.rate else { return Vec::new() };
-            let rate = rates.and_then(|rates| rates.find(rate, problems));
+            let rate = rates.find(rate, problems);
             rate.map(|rate| stations.map(|station| Action::Rate(station, rate)).collect()).unwrap_or_default()
         }
         Do::Roam => {

@@ -293,6 +293,28 @@ fn all_mistakes_are_reported_at_once() {
 }
 
 #[test]
+fn mistakes_beside_a_wrong_standard_or_rate_are_reported_too() {
+    let text = GOOD
+        .replace("short_retry_limit = 7", "ber = 2")
+        .replace("up_weight = 1", "up_weight = 5000")
+        .replace("rate = \"2 Mb/s\"", "rate = \"2 MB/s\"");
+    let parts = ["bad.toml:11:7: radio.ber: ", "manager.up_weight: 5000 is out of range", "event.2.rate: \"2 MB/s\""];
+    let wrong = [
+        ("standard = \"802.11b\"", "standard = \"802.11be\"", "bad.toml:6:12: radio.standard: "),
+        ("preamble = \"short\"", "preamble = \"none\"", "bad.toml:7:12: radio.preamble: "),
+        ("\"2 Mb/s\"]", "\"3 Mb/s\"]", "bad.toml:8:26: radio.basic_rates"),
+        ("rts_threshold = \"500 bytes\"", "carrier_sense = \"9 dB\"", "bad.toml:9:17: radio.carrier_sense: "),
+    ];
+    for (line, with, first) in wrong {
+        let message = error_of(&text.replace(line, with));
+        for part in parts.iter().chain([&first]) {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+        assert_eq!(message.matches("bad.toml:").count(), 4, "{message}");
+    }
+}
+
+#[test]
 fn missing_keys_and_tables_are_reported_together() {
     let message = error_of("version = 1\n[[station]]\nname = \"a\"\n[[bulk]]\nname = \"b\"\n");
     for key in ["name", "duration", "radio", "stations", "server", "direction"] {
