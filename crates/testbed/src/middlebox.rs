@@ -98,12 +98,12 @@ pub fn config_file(scenario: &Scenario, socket: &Path, options: &TestbedOptions)
 /// The stations of a scenario for the box's configuration.
 fn stations(scenario: &Scenario) -> impl Iterator<Item = StationSpec> {
     scenario.hosts.iter().enumerate().filter_map(|(index, host)| match host.place {
-        Place::Station { rate, weight, class, .. } => Some(StationSpec {
+        Place::Station { rate, weight, .. } => Some(StationSpec {
             mac: Written::new(plan::host(scenario, index).mac.to_string()),
             name: Some(Written::new(host.name.as_str())),
             rate: scenario.telemetry.rates.then(|| Written::new(rate_text(rate))),
             weight: Some(Written::new(weight)),
-            class: class.map(|class| Written::new(scenario.manager.class[usize::from(class.0)].name.to_string())),
+            class: scenario.class_of(index).map(Written::new),
         }),
         Place::Lan | Place::Wan => None,
     })
@@ -317,11 +317,12 @@ mod tests {
     }
 
     #[test]
-    fn the_box_configuration_has_modes_and_the_band() {
+    fn the_box_configuration_has_modes_classes_and_the_band() {
         let text = "version = 1\nname = \"modes\"\nduration = \"2 s\"\n\
              radio = { standard = \"802.11ax\", band = \"2.4 GHz\", width = \"40 MHz\" }\n\
-             station = [{ name = \"he\", mcs = 7, streams = 2 }, { name = \"old\", rate = \"54 Mb/s\" }]\n\
+             station = [{ name = \"he\", mcs = 7, streams = 2, class = \"gold\" }, { name = \"old\", rate = \"54 Mb/s\" }]\n\
              server = [{ name = \"server\" }]\ntelemetry = { stations = true, rates = true }\n\
+             manager = { class = [{ name = \"gold\" }] }\n\
              ping = [{ name = \"ping\", stations = [\"he\", \"old\"], server = \"server\", interval = \"1 s\" }]\n";
         let scenario = Scenario::parse(text, "modes.toml").unwrap_or_else(|error| panic!("{error}"));
         let file = config_file(&scenario, Path::new("/run/socket"), &TestbedOptions::new("agent", "box"));
@@ -335,6 +336,7 @@ mod tests {
             (Some(BOX_BRIDGE), Some(Path::new("/run/socket")))
         );
         assert_eq!(config.names.into_values().collect::<Vec<_>>(), ["he", "old"]);
+        assert_eq!(config.manager.stations[0].class.map(|class| class.0), Some(0));
     }
 
     #[test]
