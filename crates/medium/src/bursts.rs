@@ -213,7 +213,7 @@ impl<F> Mac<F> {
     pub(crate) fn next_arrival(&self, id: u32) -> Option<Span> {
         let burst = &self.nodes.edcafs[id as usize].tx_queues()?.burst;
         let times = burst.times?;
-        (burst.received + 1 < burst.ends.len()).then(|| times.of(burst.ends[burst.received]))
+        (burst.received + 1 < burst.ends.len()).then(|| times.mpdu_end(burst.ends[burst.received]))
     }
 
     /// Whether receivers deliver MPDUs one by one.

@@ -19,7 +19,7 @@ use crate::rate::PhyRate;
 /// Delimiter in front of each MPDU of an A-MPDU, bytes (clause 9.7.1).
 const DELIMITER: u64 = 4;
 /// Alignment of subframes, bytes (clauses 9.7.1, 9.3.2.2.2).
-const ALIGNMENT: u64 = 4;
+pub(crate) const ALIGNMENT: u64 = 4;
 /// Subframe header in front of each MSDU of an A-MSDU: two addresses and a length (clause 9.3.2.2.2).
 pub const A_MSDU_HEADER: Bytes = Bytes(14);
 /// aPPDUMaxTime of HT (mixed format), VHT and HE, with the preamble (clauses 19.4.4, 21.4.4, 27.4.4).

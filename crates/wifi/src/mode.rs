@@ -134,6 +134,13 @@ impl Payloads {
         let bits = self.one.overhead_bits + psdu.bits() + self.one.bits_per_symbol - 1;
         self.one.of_symbols(((bits as u128 * self.reciprocal as u128) >> 64) as u64)
     }
+
+    /// Time of the bits up to this offset of a PSDU, not rounded up to whole symbols.
+    #[inline]
+    pub(crate) const fn of_part(&self, psdu: Bytes) -> Span {
+        let symbols = (self.one.overhead_bits + psdu.bits()) as u128 * self.reciprocal as u128;
+        Span::from_nanos(((symbols * self.one.symbol_ns as u128) >> 64) as u64)
+    }
 }
 
 /// Coded bits per subcarrier (N_BPSCS), and the code rate as a fraction, by MCS (clauses 19.5, 21.5, 27.5).

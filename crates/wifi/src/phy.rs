@@ -13,6 +13,7 @@ use core::fmt;
 use evenair_units::{BitRate, Bytes, Span};
 use minicbor::{Decode, Decoder, Encode, Encoder, decode, encode};
 
+use crate::aggregate::ALIGNMENT;
 use crate::mode::{Format, Payloads, PhyMode, Width};
 use crate::rate::{Band, Modulation, PhyRate, Standard};
 
@@ -205,7 +206,7 @@ impl Phy {
     /// The profile with the durations of ns-3 3.44 for frames of 802.11n and later, only for comparisons with it: VHT
     /// preambles lack VHT-SIG-B (4 us), training fields of HE take 8 us with each guard interval, and frames with the short
     /// guard interval do not end on a boundary of 4 us. RTS and CTS in front of such frames use the highest basic rate,
-    /// CF-End behind them the lowest.
+    /// CF-End behind them the lowest. MPDUs end within a symbol ([`PpduTimes::mpdu_end`]).
     pub fn with_ns3_durations(self) -> Self {
         Self { is_ns3: true, ..self }
     }
@@ -322,9 +323,11 @@ impl Phy {
         Span::from_nanos(self.mode_overhead(mode).as_nanos() + mode.payload(!self.is_ns3).of(psdu).as_nanos())
     }
 
-    /// Precomputed durations of PPDUs of this mode: [`Phy::ppdu`] for many sizes.
+    /// Precomputed times of PPDUs of this mode: [`Phy::ppdu`] for many sizes, and the ends of MPDUs.
     pub const fn ppdu_times(&self, mode: PhyMode) -> PpduTimes {
-        PpduTimes { overhead: self.mode_overhead(mode), payloads: mode.payload(!self.is_ns3).for_many() }
+        let payloads = mode.payload(!self.is_ns3).for_many();
+        let preamble = if self.is_ns3 { Some(self.mode_preamble(mode)) } else { None };
+        PpduTimes { overhead: self.mode_overhead(mode), payloads, ns3_preamble: preamble }
     }
 
     /// The largest PSDU whose PPDU takes at most `max`: the inverse of [`Phy::ppdu`]. Zero if not even one byte fits.
@@ -360,21 +363,28 @@ impl Phy {
 
     /// Duration of a frame in this mode without its payload.
     const fn mode_overhead(&self, mode: PhyMode) -> Span {
-        let preamble_ns = match mode.format() {
+        Span::from_nanos(self.mode_preamble(mode).as_nanos() + self.timing.signal_extension_us * 1_000)
+    }
+
+    /// Duration of the preamble of a frame in this mode.
+    const fn mode_preamble(&self, mode: PhyMode) -> Span {
+        let ns = match mode.format() {
             Format::Vht if self.is_ns3 => mode.preamble().as_nanos() - NS3_MISSING_SIG_B_NS,
             Format::He if self.is_ns3 => mode.fixed_preamble_ns() + mode.training_fields() * NS3_TRAINING_FIELD_NS,
             _ => mode.preamble().as_nanos(),
         };
-        Span::from_nanos(preamble_ns + self.timing.signal_extension_us * 1_000)
+        Span::from_nanos(ns)
     }
 }
 
-/// Precomputed durations of PPDUs of one mode.
+/// Precomputed times of PPDUs of one mode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PpduTimes {
     /// Preamble and signal extension.
     overhead: Span,
     payloads: Payloads,
+    /// The preamble, where MPDUs end as in ns-3.
+    ns3_preamble: Option<Span>,
 }
 
 impl PpduTimes {
@@ -382,6 +392,17 @@ impl PpduTimes {
     #[inline]
     pub const fn of(&self, psdu: Bytes) -> Span {
         Span::from_nanos(self.overhead.as_nanos() + self.payloads.of(psdu).as_nanos())
+    }
+
+    /// Time from the start of a PPDU to the end of an MPDU that ends at this offset of the A-MPDU, and is not its last one: the end
+    /// of the symbol with its last bit, before which no receiver can decode it, and of the signal extension. In ns-3 3.44 it ends
+    /// within the symbol, with the padding of its subframe; the tail bits count with the first MPDU, the signal extension with
+    /// the last (`HtPhy::GetPayloadDuration`, `PhyEntity::ScheduleEndOfMpdus`).
+    #[inline]
+    pub const fn mpdu_end(&self, offset: Bytes) -> Span {
+        let Some(preamble) = self.ns3_preamble else { return self.of(offset) };
+        let subframe = Bytes(offset.0.next_multiple_of(ALIGNMENT));
+        Span::from_nanos(preamble.as_nanos() + self.payloads.of_part(subframe).as_nanos())
     }
 }
 

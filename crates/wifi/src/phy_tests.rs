@@ -327,3 +327,21 @@ fn precomputed_ppdu_times_equal_single_ones() {
         }
     }
 }
+
+/// MPDUs of A-MPDUs, as printed by ns-3 3.44 with HE MCS 7 at 20 MHz (1,170 bits and 13.6 us per symbol, preamble 44 us): two TCP
+/// ACKs in MPDUs of 90 bytes, the first handed up 53.182 us after the start of the PPDU; three MPDUs of 1,538 bytes, handed up
+/// after 187.834, 331.412 (each part cut to whole ns) and 479.2 us. By the standard a symbol is decoded as a whole, and the preamble takes 43.2 us.
+#[test]
+fn mpdus_end_within_a_symbol_in_ns3_alone() {
+    let mode = PhyMode::new(Format::He, 7, 1, Width::Mhz20, GuardInterval::Ns800).unwrap();
+    let phy = Phy::default_for(Standard::Dot11ax).in_band(Band::Ghz5).unwrap();
+    let [standard, ns3] = [phy.clone(), phy.with_ns3_durations()].map(|phy| phy.ppdu_times(mode));
+    for (offset, ns3_ns, symbols) in [(94, 53_182, 1), (1_542, 187_834, 11), (1_542 + 2 + 1_542, 331_413, 22)] {
+        assert_eq!(ns3.mpdu_end(Bytes(offset)).as_nanos(), ns3_ns, "{offset} bytes");
+        assert_eq!(standard.mpdu_end(Bytes(offset)).as_nanos(), 43_200 + symbols * 13_600, "{offset} bytes");
+    }
+    assert_eq!(ns3.of(Bytes(3 * 1_542 + 4)).as_nanos(), 479_200);
+    // At 2.4 GHz the signal extension comes after the last MPDU.
+    let at_2_4 = Phy::default_for(Standard::Dot11ax).in_band(Band::Ghz2_4).unwrap().with_ns3_durations();
+    assert_eq!(at_2_4.ppdu_times(mode).mpdu_end(Bytes(94)).as_nanos(), 53_182);
+}

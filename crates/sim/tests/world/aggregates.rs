@@ -1,5 +1,5 @@
-//! TCP over 802.11ax and ac compared with ns-3 3.44: CUBIC, segments of 1,448 bytes, delayed ACKs, one server, losses only
-//! by collision. Rates are those of IP packets with DATA.
+//! TCP over 802.11ax and ac compared with ns-3 3.44: CUBIC, timestamps, segments of 1,448 bytes, delayed ACKs, one server, losses
+//! only by collision. Rates are those of IP packets with DATA.
 
 use evenair_results::{RunResult, scalar};
 
@@ -30,6 +30,10 @@ struct PhyKeys {
 const HE_7: PhyKeys = PhyKeys { standard: "802.11ax", radio: "", mode: "mcs = 7" };
 const VHT_8: PhyKeys = PhyKeys { standard: "802.11ac", radio: "width = '80 MHz'", mode: "mcs = 8\nstreams = 2" };
 
+/// The stack of ns-3 with the congestion control and timestamps of its runs. Linux's, which acknowledges pushed segments at once,
+/// sends 26 % more with a window of three segments.
+const NS3_TCP: &str = "[tcp]\nstack = 'ns-3'\ncongestion_control = 'cubic'\ntimestamps = true";
+
 impl Case {
     fn new(phy: PhyKeys, stations: usize, rtt_ms: u32) -> Self {
         Self { phy, stations, up: 0, window: None, rtt_ms, ap_buffer: "unlimited", seconds: 10 }
@@ -53,7 +57,7 @@ impl Case {
             .and(&format!("profile = 'ns-3'\nap_buffer = '{ap_buffer}'\nstation_buffer = 'unlimited'"))
             .lan("10 Gb/s", &format!("{} ms", f64::from(rtt_ms) / 2.0))
             .and("buffer = 'unlimited'")
-            .each(window, |site, window| site.with(&format!("[tcp]\nwindow = '{window} packets'")))
+            .each(window, |site, window| site.with(&format!("{NS3_TCP}\nwindow = '{window} packets'")))
             .stations("s", stations, mode)
             .when(down > 0, |site| site.bulk("down", &names(1..=down), "down"))
             .when(up > 0, |site| site.bulk("up", &names(down + 1..=stations), "up"))
@@ -78,25 +82,74 @@ fn assert_near(what: &str, ours: f64, other: f64, within: f64) {
     assert!(error.abs() <= within, "{what}: {ours:.2} for {other}, {:+.1} %", error * 100.0);
 }
 
-/// Downloads with a window of this many segments each: Mb/s, and the median time in the access point.
+/// Downloads with a window of this many segments each, to one station: Mb/s, means of three seeds of ns-3 of 5 s each.
+///
+/// With two segments a cycle takes 2,503.8 us: A-MPDU 343.2, SIFS 16, BlockAck 40, AIFS 43, TCP ACK 57.6, SIFS 16, ACK 28, then
+/// SIFS 16 and the 216th slot boundary, the first after the second segment has come back (2,002.4 us after the TCP ACK).
+///
+/// With eight, a round trip in ns-3 has A-MPDUs of one, three, two and two segments: the TCP ACKs for the first four share an
+/// A-MPDU, and the two segments that answer its first MPDU arrive 1.2 us apart, with a slot boundary between them. All else that
+/// passes is slots and constants, so the next round trip is the same. If that MPDU were handed up at the end of its symbol, 4.4 us
+/// later ([`evenair_wifi::PpduTimes::mpdu_end`]), both would come after the boundary and leave together: 10 % more.
+#[test]
+fn tcp_with_any_window() {
+    for (window, mbps) in [
+        (2, 9.585),
+        (3, 9.33),
+        (4, 19.16),
+        (6, 28.71),
+        (8, 30.48),
+        (12, 38.34),
+        (16, 42.14),
+        (24, 48.53),
+        (32, 53.23),
+        (48, 62.35),
+        (64, 65.13),
+        (96, 70.10),
+        (128, 71.57),
+        (192, 72.12),
+        (256, 72.20),
+        (384, 72.03),
+        (512, 72.03),
+    ] {
+        let (ours, _) = Case { window: Some(window), ..Case::new(HE_7, 1, 2) }.figures(3);
+        println!("{window} segments: {ours:.2} Mb/s for {mbps}, {:+.1} %", (ours / mbps - 1.0) * 100.0);
+        // With up to six segments all runs are alike.
+        assert_near(&format!("{window} segments"), ours, mbps, if window <= 6 { 0.002 } else { 0.02 });
+    }
+}
+
+/// Small windows with VHT MCS 8, 80 MHz and two streams fall into one of two patterns, in ns-3 as here, by how a run begins: of six
+/// seeds of ns-3 five have 21.66 and one 19.11 Mb/s with four segments, five 41.38 and one 43.30 with eight.
+#[test]
+fn tcp_with_a_window_that_has_two_patterns() {
+    for (window, patterns) in [(4, [19.11, 21.66]), (8, [41.38, 43.30])] {
+        for seed in 1..=3 {
+            let ours = data(&Case { window: Some(window), ..Case::new(VHT_8, 1, 2) }.run(seed));
+            let near = patterns.iter().any(|pattern| (ours / pattern - 1.0_f64).abs() < 0.005);
+            assert!(near, "{window} segments, seed {seed}: {ours:.2} for one of {patterns:?}");
+        }
+    }
+}
+
+/// Downloads with a window of this many segments each: Mb/s, and the median time in the access point; with one station at HE MCS 7
+/// means of three seeds of ns-3, else one seed.
 #[test]
 fn tcp_with_a_window() {
     for (phy, stations, window, mbps, p50_ms) in [
-        (HE_7, 1, 4, 19.16, None),
-        (HE_7, 1, 64, 65.64, Some(5.46)),
-        (HE_7, 1, 256, 72.66, Some(34.3)),
-        (VHT_8, 1, 32, 133.01, Some(0.44)),
-        (VHT_8, 1, 256, 476.83, Some(2.93)),
-        (HE_7, 4, 32, 68.26, Some(13.7)),
-        (HE_7, 4, 64, 69.24, Some(35.1)),
-        (HE_7, 4, 128, 69.62, Some(83.7)),
+        (HE_7, 1, 64, 65.13, 5.44),
+        (HE_7, 1, 256, 72.20, 34.6),
+        (VHT_8, 1, 32, 133.01, 0.44),
+        (VHT_8, 1, 256, 476.83, 2.93),
+        (HE_7, 4, 32, 68.26, 13.7),
+        (HE_7, 4, 64, 69.24, 35.1),
+        (HE_7, 4, 128, 69.62, 83.7),
     ] {
         let (ours, ours_p50_ms) = Case { window: Some(window), ..Case::new(phy, stations, 2) }.figures(3);
         let what = format!("{stations} stations, {window} segments");
-        assert_near(&what, ours, mbps, 0.03);
-        if let Some(p50_ms) = p50_ms {
-            assert_near(&what, ours_p50_ms, p50_ms, 0.1);
-        }
+        println!("{what}: {ours:.2} Mb/s for {mbps}, {ours_p50_ms:.2} ms for {p50_ms}");
+        assert_near(&what, ours, mbps, 0.02);
+        assert_near(&what, ours_p50_ms, p50_ms, 0.05);
     }
 }
 
