@@ -1,4 +1,5 @@
-//! The cases: families of a set of figures measured with ns-3 (A to F), others like them, hidden stations (H), and TXOPs (T).
+//! The cases: families of a set of figures measured with ns-3 (A to F), others like them, hidden stations (H), TXOPs (T), and
+//! small windows (W).
 //!
 //! Durations are just long enough for the difference of the means to be known to well within the band: ns-3 simulates some
 //! five seconds per second of CPU time. If uncapped windows meet a full drop-tail queue at several rates, the seed decides
@@ -15,6 +16,8 @@ const OFDM: &[&str] = &["6", "12", "24"];
 const UDP: Band = Band::Percent(2.0);
 /// Tolerance of TCP totals and shares.
 const TCP: Band = Band::Percent(5.0);
+/// Tolerance of TCP with a small window.
+const WINDOWS: Band = Band::Percent(3.0);
 /// Tolerance of a share of nearly zero, of which 5 % would be less than a packet.
 const TRACE: Band = Band::Absolute(0.005);
 /// Window of 44 segments of 1460 bytes: the largest whole number below 65 536 bytes. ns-3 fills the rest of a window with a
@@ -217,6 +220,17 @@ fn txops() -> Vec<Case> {
     cases
 }
 
+/// W: a download whose window of 3 to 44 segments seldom fills an A-MPDU, so that slot boundaries decide which segments share one.
+fn small_windows() -> Vec<Case> {
+    let case = |segments: u32| {
+        let groups = vec![group("down", 1, "HeMcs7", Traffic::DownTcp)];
+        let metrics = vec![Metric { what: What::Goodput, band: WINDOWS }];
+        let case = Case { groups, metrics, window: Some(segments * 1460), ..aggregating("802.11ax", 20) };
+        named(format!("W HE window of {segments}"), case)
+    };
+    [3, 4, 6, 8, 12, 16, 32, 44].map(case).into()
+}
+
 /// 802.11ax or ac through a fast wired network, without stations; callers add groups.
 pub fn aggregating(standard: &'static str, width_mhz: u32) -> Case {
     let case = saturated(standard, 1, "6", uploads(1, 1_472, 10.0), 10);
@@ -231,7 +245,8 @@ pub fn plain() -> Case {
 /// Every case, cheap ones first within a family.
 pub fn all() -> Vec<Case> {
     let short = ["A b n=1", "A b n=5", "A a n=5", "B n=1 delayed ACK", "C N=1", "D n=3"];
-    let first = [datagrams(), losses(), hidden_stations(), txops(), calls(), uploads_beside_downloads()];
+    let first =
+        [datagrams(), losses(), hidden_stations(), txops(), small_windows(), calls(), uploads_beside_downloads()];
     let cases = first.into_iter().chain([unequal_rates(), downloads()]);
     let mark = |case: Case| Case { in_short: short.contains(&case.name.as_str()), ..case };
     cases.flatten().map(mark).collect()
