@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 
 use evenair_config::BrokenAggregates;
 use evenair_manager::{ClassId, Level};
-use evenair_reader::Problems;
 use evenair_units::{Bytes, Span};
 use evenair_wifi::{PhyRate, TcpShape, tcp_capacity};
 use evenair_workload::{Direction, Phase};
@@ -85,8 +84,7 @@ impl Scenario {
 
     /// The warning about settings of the box that do not fit access points that aggregate, if there is one.
     pub fn broken_aggregates(&self) -> Option<BrokenAggregates> {
-        let config = self.manager.check(&self.radio.phy, self.radio.rts_threshold, &mut Problems::default())?;
-        BrokenAggregates::of(&config)
+        BrokenAggregates::of(&self.manager)
     }
 
     fn capacity_of(&self, domain: usize, phase: &Phase, transfers: &[Transfer]) -> Option<f64> {
@@ -97,12 +95,12 @@ impl Scenario {
         if transfers.is_empty() {
             return None;
         }
-        let config = self.manager.check(&self.radio.phy, self.radio.rts_threshold, &mut Problems::default())?;
-        if config.policy.levels.iter().any(|level| matches!(level, Level::Tree(_) | Level::Application { .. })) {
+        let levels = &self.manager.policy.levels;
+        if levels.iter().any(|level| matches!(level, Level::Tree(_) | Level::Application { .. })) {
             return None;
         }
         let mut shares = Vec::new();
-        divide(&config.policy.levels, transfers, 1.0, &mut shares);
+        divide(levels, transfers, 1.0, &mut shares);
         Some(1.0 / shares.iter().map(|(share, capacity)| share / capacity).sum::<f64>())
     }
 
@@ -159,7 +157,7 @@ impl Scenario {
     /// The class of a station in the manager's policy, by name.
     pub fn class_of(&self, host: usize) -> Option<String> {
         let Place::Station { class, .. } = self.hosts[host].place else { return None };
-        class.and_then(|class| self.manager.class_names().into_iter().nth(usize::from(class.0)))
+        class.and_then(|class| self.manager.policy.names.get(usize::from(class.0)).cloned())
     }
 
     /// Whether a station is present at `at`: one whose first event is a join is absent until then.

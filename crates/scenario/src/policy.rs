@@ -342,18 +342,14 @@ mod tests {
         );
         assert!(!text.contains("ap_queue"), "{text}");
         let las = under(&Policy::named("las-ack").unwrap(), TEXT);
-        let queue = las.manager.queue.clone().expect("a queue");
-        assert!(las.manager.levels.is_none() && queue.floor.is_some());
+        let (_, manager) = las.box_tables();
+        assert!(manager.levels.is_none() && manager.queue.is_some_and(|queue| queue.floor.is_some()));
         assert!(under(&Policy::named("ap-drr").unwrap(), TEXT).radio.ap_queue.is_some());
     }
 
     #[test]
     fn adwiser_has_the_published_tree_and_evenair_is_fair_to_stations() {
-        let levels = |name: &str, text: &str| {
-            let scenario = under(&Policy::named(name).unwrap(), text);
-            let config = scenario.manager.check(&scenario.radio.phy, None, &mut Problems::default());
-            config.unwrap().policy.levels
-        };
+        let levels = |name: &str, text: &str| under(&Policy::named(name).unwrap(), text).manager.policy.levels;
         let (direction, station) = (Level::Direction { up: 1, down: 1 }, Level::Station { time_fair: true });
         let silent = TEXT.replace("levels = [\"station\", \"flow\"]\n", "");
         assert_eq!(levels("adwiser", &silent), [direction.clone(), station.clone(), Level::Flow]);

@@ -6,8 +6,7 @@
 
 use std::net::Ipv4Addr;
 
-use evenair_config::{ManagerSpec, PhySpec};
-use evenair_manager::ClassId;
+use evenair_manager::{ClassId, Config};
 use evenair_medium::{
     AfterCollision, Aggregation, BackOff, Beacons, IdleSenseConfig, Obss, PowerSave, RateControl, Reception,
 };
@@ -48,8 +47,8 @@ pub struct Scenario {
     pub apps: Vec<App>,
     /// Oddities of the scenario's files that do not prevent a run: captures that end within a packet.
     pub warnings: Vec<String>,
-    /// The box's configuration, checked against the radio.
-    pub manager: ManagerSpec,
+    /// The manager's configuration, without stations, which an engine adds.
+    pub manager: Config,
     /// Telemetry of the box during a run.
     pub telemetry: Telemetry,
     /// Events, in order of time.
@@ -99,8 +98,6 @@ pub struct Source {
 pub struct Radio {
     /// Standard, preamble and basic rates.
     pub phy: Phy,
-    /// The same as written, with the RTS threshold: for the configuration of a box.
-    pub phy_spec: PhySpec,
     /// A packet larger than this (IP level) is preceded by RTS/CTS; never if absent.
     pub rts_threshold: Option<Bytes>,
     /// Preamble of the CTS-to-self that precedes each frame (802.11g); absent without protection.

@@ -14,9 +14,6 @@ pub enum SimError {
     /// TCP with these settings cannot work.
     #[error("[tcp]: {0}")]
     Tcp(#[from] ConfigError),
-    /// The box's settings do not fit the radio.
-    #[error("[manager]: the settings do not fit the radio")]
-    Manager,
     /// A trace could not be written.
     #[error("cannot write the trace {0}")]
     Trace(String),

@@ -13,13 +13,11 @@ use evenair_manager::{
 use evenair_packet::{
     Claim, Content, Control, IpMeta, MacAddr, PacketMeta, Port, RtpMeta, TcpFlags, TcpMeta, Timestamps, Transport, Vlan,
 };
-use evenair_reader::Problems;
 use evenair_scenario::{App, AppKind, IpVersion, Place, Scenario, Tool};
 use evenair_units::{Bytes, Dbm, Instant, Span};
 use evenair_wifi::PhyRate;
 use evenair_workload::Direction;
 
-use crate::SimError;
 use crate::connections::Connections;
 use crate::event_queue::{EventQueue, Task, Timer};
 use crate::packet::{Body, Packet, PacketId, Pool};
@@ -82,11 +80,11 @@ pub(crate) struct Talk {
 
 impl Middlebox {
     /// `without`: mechanisms of its controller that are left out.
-    pub(crate) fn new(scenario: &Scenario, without: Without) -> Result<Self, SimError> {
-        let config = Config { without, ..config(scenario)? };
+    pub(crate) fn new(scenario: &Scenario, without: Without) -> Self {
+        let config = Config { without, ..config(scenario) };
         let limit = config.uplink_limit.filter(|_| scenario.telemetry.ap_losses);
         let manager = Manager::new(config, Instant::ZERO);
-        Ok(Self {
+        Self {
             manager,
             carries: false,
             timer: Timer::OFF,
@@ -96,7 +94,7 @@ impl Middlebox {
             reports_signals: scenario.telemetry.signal,
             associations_delay: scenario.telemetry.associations.filter(|_| reports_associations(scenario)),
             losses_interval: limit.and_then(|limit| limit.steps()).map(|steps| steps.interval),
-        })
+        }
     }
 
     /// Whether packets go through the box.
@@ -344,13 +342,11 @@ fn tcp_meta(segment: &Segment, ports: Ports) -> TcpMeta {
 
 /// Whether stations' access points are reported to the box.
 fn reports_associations(scenario: &Scenario) -> bool {
-    !scenario.manager.access_point.is_empty() && scenario.access_points.iter().any(|point| point.channel.is_some())
+    !scenario.manager.access_points.is_empty() && scenario.access_points.iter().any(|point| point.channel.is_some())
 }
 
-fn config(scenario: &Scenario) -> Result<Config, SimError> {
-    let Scenario { radio, manager, telemetry, .. } = scenario;
-    let checked = manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
-    let mut config = checked.ok_or(SimError::Manager)?;
+fn config(scenario: &Scenario) -> Config {
+    let (mut config, telemetry) = (scenario.manager.clone(), scenario.telemetry);
     config.probes.iter_mut().for_each(|probes| probes.source = Some(BOX));
     if telemetry.stations {
         for (host, spec) in scenario.hosts.iter().enumerate() {
@@ -360,7 +356,7 @@ fn config(scenario: &Scenario) -> Result<Config, SimError> {
             }
         }
     }
-    Ok(config)
+    config
 }
 
 pub(crate) fn talk(scenario: &Scenario, app: &App) -> Talk {
@@ -410,7 +406,7 @@ mod tests {
     #[test]
     fn the_box_gets_reported_modes_and_their_changes() {
         let scenario = Scenario::parse(TEXT, "modes.toml").unwrap_or_else(|error| panic!("{error}"));
-        let mut middlebox = Middlebox::new(&scenario, Without::NOTHING).expect("a right configuration");
+        let mut middlebox = Middlebox::new(&scenario, Without::NOTHING);
         let of = |middlebox: &Middlebox, name: &str| {
             let host = scenario.hosts.iter().position(|host| host.name == *name).expect("a station");
             let stations = middlebox.report(Instant::ZERO).stations;

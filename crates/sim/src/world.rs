@@ -104,8 +104,7 @@ impl World {
             event_queue: EventQueue::default(),
             pool: Pool::default(),
             middlebox: (options.has_box || is_watched || is_commanded)
-                .then(|| Middlebox::new(scenario, options.without))
-                .transpose()?,
+                .then(|| Middlebox::new(scenario, options.without)),
             connections: Connections::with_room_for(bulk.len()),
             bulk,
             ways: apps.iter().map(App::way).collect(),

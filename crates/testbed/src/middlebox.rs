@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use evenair_api::{Json, Mode, Request, Response, Status};
 use evenair_boxfile::{BoxFile, ControlSpec, PortsSpec, RecordSpec, StationSpec};
 use evenair_packet::MacAddr;
-use evenair_reader::{Problems, Written};
+use evenair_reader::Written;
 use evenair_scenario::{Place, Scenario};
 use evenair_sys::process::{signal, tie};
 use evenair_wifi::PhyRate;
@@ -86,11 +86,12 @@ pub fn config_file(scenario: &Scenario, socket: &Path, options: &TestbedOptions)
         mode: options.watch.is_some().then(|| Written::new("observing")),
         ..PortsSpec::new(BOX_WLAN_PORT, BOX_WIRE_PORT)
     };
+    let (radio, manager) = scenario.box_tables();
     let file = BoxFile {
         control: Some(ControlSpec { socket: path(socket), watch: options.watch.as_deref().map(path) }),
         record: options.record.as_deref().map(|file| RecordSpec { file: path(file) }),
         station: if scenario.telemetry.stations { stations(scenario).collect() } else { Vec::new() },
-        ..BoxFile::new(ports, scenario.radio.phy_spec.clone(), scenario.manager.clone())
+        ..BoxFile::new(ports, radio, manager)
     };
     file.to_toml()
 }
@@ -209,9 +210,7 @@ fn failed(what: &str) -> TestbedError {
 
 /// Longest time for which the box of this scenario drains its queues.
 fn drain_limit(scenario: &Scenario) -> Duration {
-    let radio = &scenario.radio;
-    let config = scenario.manager.check(&radio.phy, radio.rts_threshold, &mut Problems::default());
-    Duration::from_nanos(config.expect("a scenario is checked when it is read").drain_limit.as_nanos())
+    Duration::from_nanos(scenario.manager.drain_limit.as_nanos())
 }
 
 fn await_socket(socket: &Path, child: &mut Child, last_words: &LastWords) -> Result<(), TestbedError> {

@@ -227,7 +227,7 @@ impl<'a> Session<'a> {
 
     /// Schedules the delayed report of a station's access point to the box, as from a Wi-Fi controller.
     fn schedule_association_report(&mut self, host: usize, at: Span) {
-        let named = !self.scenario.manager.access_point.is_empty();
+        let named = !self.scenario.manager.access_points.is_empty();
         let knows = named && self.scenario.access_points.iter().any(|point| point.channel.is_some());
         if let Some(delay) = self.scenario.telemetry.associations.filter(|_| knows) {
             self.pending.push((at + delay, Pending::ReportAssociation(host)));

@@ -71,7 +71,7 @@ impl ManagerSpec {
     }
 
     /// Names of the classes, in the order of their numbers.
-    pub fn class_names(&self) -> Vec<String> {
+    fn class_names(&self) -> Vec<String> {
         let mut problems = Problems::default();
         self.class.iter().map(|class| class.name.get(&mut problems).unwrap_or_default()).collect()
     }

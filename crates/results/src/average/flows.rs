@@ -131,8 +131,8 @@ pub(super) fn by_class(scenario: &Scenario, flows: &[FlowResult], counted: &Peri
         Place::Station { class, .. } => class.map(|class| usize::from(class.0)),
         Place::Lan | Place::Wan => None,
     };
-    let names = scenario.manager.class_names().into_iter().enumerate();
-    names.filter_map(|(number, name)| group(&name, flows, counted, |app| class_of(app) == Some(number))).collect()
+    let names = scenario.manager.policy.names.iter().enumerate();
+    names.filter_map(|(number, name)| group(name, flows, counted, |app| class_of(app) == Some(number))).collect()
 }
 
 /// Flows of the stations of each PHY rate.

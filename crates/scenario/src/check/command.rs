@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use evenair_reader::{self as reader, ConfigError};
+use evenair_reader::{self as reader, ConfigError, Problems};
 use evenair_units::Span;
 
 use super::hosts::{self, Hosts};
 use super::timeline::EventChecker;
 use super::{access_points, radio};
-use crate::raw::{EventRaw, ScenarioRaw};
+use crate::raw::EventRaw;
 use crate::{Event, Scenario};
 
 /// Name of a command's text in error messages.
@@ -27,7 +27,7 @@ impl Scenario {
         if let Some(place) = reader::Document::of(text, FILE)?.place_of("at") {
             problems.add(place, "a command is carried out at once", "no such key");
         }
-        let site = Site::of(self)?;
+        let site = Site::of(self);
         let events = site.checker(self.duration).check_command(&raw, self, happened, &mut problems);
         document.verdict(problems)?;
         Ok(events)
@@ -49,15 +49,13 @@ struct Site {
 
 impl Site {
     /// The site of a valid scenario, from its text.
-    fn of(scenario: &Scenario) -> Result<Self, ConfigError> {
-        let source = &scenario.source;
-        let settings: Vec<_> = source.settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        let (raw, _, mut problems) = reader::read::<ScenarioRaw>(&source.text, &source.file, &settings)?;
+    fn of(scenario: &Scenario) -> Self {
+        let (raw, mut problems) = (scenario.raw(), Problems::default());
         let standard = scenario.radio.phy.standard();
         let (_, rates) = radio::check(&raw, standard, &mut problems);
         let access_points = access_points::check(&raw, standard, &mut problems);
         let hosts = hosts::check(&raw, &access_points, &rates, &mut problems);
-        Ok(Self { access_points, rates, hosts })
+        Self { access_points, rates, hosts }
     }
 
     fn checker(&self, duration: Span) -> EventChecker<'_> {

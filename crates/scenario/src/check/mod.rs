@@ -29,6 +29,8 @@ use std::path::Path;
 
 use evenair_config::manager::QueueLimits;
 use evenair_config::queue::QueueRaw;
+use evenair_config::{ManagerSpec, PhySpec};
+use evenair_manager::Config;
 use evenair_reader::{self as reader, ConfigError, OrDefault, Problems, Written};
 use evenair_units::{Limit, Span};
 use evenair_wifi::Standard;
@@ -101,6 +103,19 @@ impl Scenario {
         let source = Source { file: file.to_owned(), text: text.to_owned(), settings };
         Ok(Scenario { source, ..scenario })
     }
+
+    /// `[radio]` and `[manager]` of the configuration of a box in this scenario, from its text.
+    pub fn box_tables(&self) -> (PhySpec, ManagerSpec) {
+        let raw = self.raw();
+        (radio::phy_spec(&raw.radio, self.radio.phy.standard()), manager(&raw))
+    }
+
+    /// Its text as read, with the values set.
+    fn raw(&self) -> ScenarioRaw {
+        let Source { file, text, settings } = &self.source;
+        let settings: Vec<_> = settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        reader::read(text, file, &settings).expect("the text of a scenario was read before").0
+    }
 }
 
 /// The networks of a scenario's stations and LAN; others are beyond its Internet link.
@@ -130,10 +145,7 @@ fn scenario(raw: &ScenarioRaw, standard: Standard, folder: &Path, length: Length
     let measure = timeline::measure(raw, length, &apps.list, &hosts, problems);
     let names = published::Names { hosts: &hosts, apps: &apps, phases: &measure.phases };
     let published = published::published(&raw.published, names, problems);
-    let of_wan = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
-    let of_wan = of_wan.map(|rate| raw.wan.as_ref().and_then(rate)?.get(&mut Problems::default()));
-    let manager = raw.manager.at_site(of_wan, &SITE_NETWORKS);
-    manager.check(&radio.phy, radio.rts_threshold, problems);
+    let manager = manager(raw).check(&radio.phy, radio.rts_threshold, problems);
     access_points::check_manager(raw, &access_points, problems);
     let wan = raw.wan.as_ref();
 
@@ -145,13 +157,13 @@ fn scenario(raw: &ScenarioRaw, standard: Standard, folder: &Path, length: Length
         duration: length.run,
         lan: link(&raw.lan, problems),
         wan: wan.map(|wan| WanSpec { down: link(&wan.down, problems), up: link(&wan.up, problems) }),
+        manager: manager.unwrap_or_else(|| Config::new(radio.phy.clone())),
         radio: Radio { hidden, ap_queue, station_queue, ..radio },
         access_points,
         neighbours,
         hosts: hosts.list,
         apps: apps.list,
         warnings: apps.warnings,
-        manager,
         telemetry: telemetry::check(&raw.telemetry, problems),
         events,
         measure,
@@ -161,6 +173,13 @@ fn scenario(raw: &ScenarioRaw, standard: Standard, folder: &Path, length: Length
         left_out: Vec::new(),
         source: Source::default(),
     }
+}
+
+/// The settings of the manager, with the rates of the Internet link and the networks of the site.
+fn manager(raw: &ScenarioRaw) -> ManagerSpec {
+    let of_wan = [|wan: &WanRaw| wan.down.rate.clone(), |wan: &WanRaw| wan.up.rate.clone()];
+    let of_wan = of_wan.map(|rate| raw.wan.as_ref().and_then(rate)?.get(&mut Problems::default()));
+    raw.manager.at_site(of_wan, &SITE_NETWORKS)
 }
 
 /// Checks the title, a line for headings.

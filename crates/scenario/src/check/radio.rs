@@ -16,9 +16,8 @@ use crate::words::{AfterCollisionWord, CaptureThreshold, DecisionsWord, RateCont
 
 pub(super) fn check(raw: &ScenarioRaw, standard: Standard, problems: &mut Problems) -> (Radio, Rates) {
     let RadioRaw { short_retry_limit, long_retry_limit, ap_buffer, station_buffer, .. } = &raw.radio;
-    let quirks = raw.radio.profile.get_or(Profile::Standard, problems).unwrap_or(Profile::Standard).quirks();
-    let phy_spec = phy_spec(&raw.radio, standard, &quirks);
-    let (phy, rts_threshold) = phy_spec.check(standard, problems);
+    let quirks = quirks(&raw.radio, problems);
+    let (phy, rts_threshold) = phy_spec(&raw.radio, standard).check(standard, problems);
     let short = short_retry_limit.get_or(7, problems);
     let long = long_retry_limit.get_or(quirks.long_retry_limit, problems);
     let after_collision = raw.radio.after_collision.get_or(AfterCollisionWord(quirks.after_collision), problems);
@@ -39,7 +38,6 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Standard, problems: &mut Proble
         reception: Reception { width: rates.width(), ..reception(raw, &phy, &quirks, problems) },
         rate_control: rate_control(&raw.radio, &phy, &quirks, problems),
         phy,
-        phy_spec,
         rts_threshold,
         protection,
         short_retry_limit: short.unwrap_or(7),
@@ -65,10 +63,15 @@ pub(super) fn check(raw: &ScenarioRaw, standard: Standard, problems: &mut Proble
     (radio, rates)
 }
 
+/// What the profile changes; the standard where it is wrong.
+fn quirks(raw: &RadioRaw, problems: &mut Problems) -> Quirks {
+    raw.profile.get_or(Profile::Standard, problems).unwrap_or(Profile::Standard).quirks()
+}
+
 /// The PHY as written, with the profile's basic rates if the file has none.
-fn phy_spec(raw: &RadioRaw, standard: Standard, quirks: &Quirks) -> PhySpec {
+pub(super) fn phy_spec(raw: &RadioRaw, standard: Standard) -> PhySpec {
     let mut written = raw.phy_spec();
-    if quirks.lowest_basic_rate && written.basic_rates.is_none() {
+    if quirks(raw, &mut Problems::default()).lowest_basic_rate && written.basic_rates.is_none() {
         written.basic_rates = Some(List::of([format!("{} Mb/s", standard.mandatory_rates()[0])]));
     }
     written

@@ -3,9 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use evenair_config::{ManagerSpec, PhySpec};
-use evenair_manager::Config;
-use evenair_reader::Problems;
 use evenair_scenario::{Scenario, Source};
 
 use crate::keys::keys;
@@ -92,22 +89,12 @@ const QUEUES: &[&str] = &[
      class = [{ name = \"all\", rate = \"1 Mb/s\" }] }",
 ];
 
-/// The checked scenario without its source text, and the manager's configuration.
-#[derive(Debug, PartialEq)]
-struct Meaning(Scenario, Option<Config>);
-
-fn meaning(sets: &[(&str, &str)]) -> Result<Meaning, String> {
+/// The checked scenario without its source text.
+fn meaning(sets: &[(&str, &str)]) -> Result<Scenario, String> {
     // Beside a trace.
     let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/x.toml");
     let scenario = Scenario::parse_with(BASE, file, sets).map_err(|error| error.to_string())?;
-    let manager = &scenario.manager;
-    let config = manager.check(&scenario.radio.phy, scenario.radio.rts_threshold, &mut Problems::default());
-    let mut scenario = scenario;
-    let standard = scenario.radio.phy_spec.standard;
-    scenario.radio.phy_spec = PhySpec { standard, band: None, preamble: None, basic_rates: None, rts_threshold: None };
-    scenario.manager = ManagerSpec::default();
-    scenario.source = Source::default();
-    Ok(Meaning(scenario, config))
+    Ok(Scenario { source: Source::default(), ..scenario })
 }
 
 /// A context in which a default is tried.
@@ -115,7 +102,7 @@ struct Place<'a> {
     /// Keys set in addition to the default.
     beside: &'a [(&'a str, &'a str)],
     /// Meaning of the file with these keys alone, or why it is refused.
-    without: Result<Meaning, String>,
+    without: Result<Scenario, String>,
 }
 
 impl<'a> Place<'a> {

@@ -154,7 +154,7 @@ fn the_keys_of_a_controller_move_with_their_comments() {
                   controller.interval = \"40 ms\" # often\ncharge = \"airtime\"\n\n";
     let rest = text[to..].replace("manager.load_", "manager.controller.");
     assert_eq!(new.text, [&text[..from], middle, &rest].concat());
-    let manager = Scenario::parse(&new.text, "new.toml").unwrap().manager;
+    let (_, manager) = Scenario::parse(&new.text, "new.toml").unwrap().box_tables();
     let controller = manager.controller.expect("it has one");
     let said = [controller.kind.unwrap().to_string(), controller.target.unwrap().to_string()];
     assert_eq!(
