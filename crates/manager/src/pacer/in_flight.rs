@@ -103,7 +103,8 @@ pub(crate) struct Completed {
     /// The train of the completed release, and the number of packets to its station that have left.
     pub(crate) train: u64,
     pub(crate) packets: u32,
-    /// Medium time of that train that was in flight before.
+    /// When that train began, and its medium time that was in flight before.
+    pub(crate) train_began: Instant,
     pub(crate) train_open: Span,
 }
 
@@ -137,6 +138,8 @@ pub(crate) struct Order {
 #[derive(Clone, Copy, Debug)]
 struct Train {
     station: Option<StationId>,
+    /// When its first release went.
+    began: Instant,
     /// Medium time of all its releases, and of the open ones.
     medium: Span,
     open: Span,
@@ -270,7 +273,7 @@ impl InFlight {
             self.downloaded = Some(now);
         }
         self.uploads_alone = self.downloaded.is_none_or(|at| now.saturating_since(at) > UPLOADS_ALONE);
-        let train = self.board(load.medium, due, station);
+        let train = self.board(now, load.medium, due, station);
         let (back, state) = (ago(previous).unwrap_or(0), State::Open { due, own });
         self.releases.push_back(Release {
             load,
@@ -293,11 +296,11 @@ impl InFlight {
     }
 
     /// Appends a release to the newest train, or begins another one. Returns the number of its train.
-    fn board(&mut self, medium: Span, due: bool, station: Option<StationId>) -> u64 {
+    fn board(&mut self, now: Instant, medium: Span, due: bool, station: Option<StationId>) -> u64 {
         let joins =
             self.trains.back().is_some_and(|train| train.kept > 0 && train.station == station && train.medium < TRAIN);
         if !joins {
-            self.trains.push_back(Train { station, medium: Span::ZERO, open: Span::ZERO, kept: 0, due: 0 });
+            self.trains.push_back(Train { station, began: now, medium: Span::ZERO, open: Span::ZERO, kept: 0, due: 0 });
         }
         let train = self.trains.back_mut().expect("it was just made");
         train.medium += medium;
@@ -325,7 +328,9 @@ impl InFlight {
         let mut chain = self.index(number);
         let (train, count) = (chain.map_or(0, |at| self.releases[at].train), self.count);
         let place = usize::try_from(train.saturating_sub(self.first_train)).ok();
-        let train_open = place.and_then(|at| self.trains.get(at)).map_or(Span::ZERO, |train| train.open);
+        let (train_began, train_open) = place
+            .and_then(|at| self.trains.get(at))
+            .map_or((Instant::ZERO, Span::ZERO), |train| (train.began, train.open));
         while let Some(at) = chain
             && self.releases[at].state != State::Completed
         {
@@ -339,7 +344,7 @@ impl InFlight {
         let packets = u32::try_from(count - self.count).unwrap_or(u32::MAX);
         let others = self.overtake(now, number);
         self.drop_closed();
-        Completed { own, others, train, packets, train_open }
+        Completed { own, others, train, packets, train_began, train_open }
     }
 
     /// Once no acknowledgment is due for a train, clears the rest of it: it came with the last completed release, since the acknowledgment

@@ -370,3 +370,28 @@ fn no_packet_goes_missing_whatever_happens_to_the_stations() {
         assert!(value(&run, "total_ip_mbps") > 5.0, "{standard} {keys}: {}", value(&run, "total_ip_mbps"));
     }
 }
+
+/// A path with a lag before the access point, on which the medium waits for the box until the lag is known: the wait is not
+/// taken for medium time, so that the download is soon as fast as without the box again.
+#[test]
+fn one_download_recovers_from_the_insertion_behind_a_path_with_a_lag() {
+    let goodput = |inserted: bool, seed: u64| {
+        let result = Site::new("lag", 20)
+            .seed(seed)
+            .radio("802.11ax", "ap_buffer = '1000 packets'")
+            .lan("1 Gb/s", "5 ms")
+            .without_telemetry()
+            .with("[ap_path.down]\ndelay = '10 ms'\n[ap_path.up]\ndelay = '10 ms'")
+            .stations("s", 1, "mcs = 7")
+            .bulk("down", "s", "down")
+            .when(inserted, |site| site.insert(2))
+            .phase("steady", 6, 20)
+            .run();
+        value(&result, "total_goodput_mbps")
+    };
+    for seed in [1, 3] {
+        let (with, without) = (goodput(true, seed), goodput(false, seed));
+        println!("seed {seed}: {with:.1} of {without:.1} Mb/s");
+        assert!(with > 0.75 * without, "seed {seed}: {with:.1} of {without:.1} Mb/s");
+    }
+}

@@ -121,6 +121,8 @@ pub(crate) struct Done {
     /// Releases that have left flight, of this station and of others.
     pub(crate) own: Load,
     pub(crate) others: Load,
+    /// When its train can have reached the access point, as far as completions show it: the path's lag after its release.
+    pub(crate) arrived: Instant,
     /// Medium time that was in flight of its train before.
     pub(crate) train: Span,
 }
@@ -260,7 +262,8 @@ impl Costs {
         }
         let cluster = &mut self.cluster;
         cluster.is_void |= !self.is_busy || took > OUTAGE;
-        cluster.took += took;
+        // A medium that waited for the train was not busy.
+        cluster.took += took.min(now.saturating_since(done.arrived));
         cluster.others += done.others;
         cluster.others += core::mem::take(&mut self.since.others);
         self.block.others += done.others.shown;

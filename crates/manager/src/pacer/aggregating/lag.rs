@@ -12,7 +12,8 @@
 //!
 //! Acknowledgments of a station that uploads wait in its own queue behind its DATA, for tens of milliseconds. If that counted as lag, the
 //! access point would have a queue as long, and ever longer. So samples of such stations do not count beside others, and without others
-//! the least of them is the lag.
+//! the least of them is the lag. So are samples while all senders repeat what they have lost: no acknowledgment is due for sure then, and
+//! the first one that comes is the sample.
 
 use evenair_units::{Instant, Span};
 
@@ -35,6 +36,11 @@ const UNSEEN: Span = Span::from_millis(2);
 const UNKNOWN: Span = Span::from_millis(10);
 /// A sample is of a late station if it exceeds the least one by this, and is more than twice as long.
 const LATE: Span = Span::from_millis(8);
+/// Lag from which on less than twice as much is in flight, at the target of 3 ms. If the wait for the box then counted as medium time, it
+/// would go on: less would be in flight, for a longer wait.
+const LONG: Span = Span::from_millis(7);
+/// Most lag by a sample without an acknowledgment due, so that what is then allowed in flight drains within [`DRAIN`].
+const REPEATED: Span = Span::from_millis(30);
 /// Largest part of a sample, in quarters, that is subtracted as the probes' own medium time.
 const OWN_QUARTERS: u64 = 3;
 
@@ -45,12 +51,15 @@ enum Stage {
     Draining {
         since: Instant,
     },
-    /// Nothing was in flight; `own`: medium time released since then without an acknowledgment due.
+    /// Nothing was in flight; `first`: the first release since then, without an acknowledgment due, with its instant in `since`; `own`:
+    /// medium time of these.
     Ready {
         since: Instant,
+        first: Option<u64>,
         own: Span,
     },
-    /// Probes are in flight: the first one's number and instant, their count, and medium time of all.
+    /// Probes are in flight: the first one's number and instant, how many have an acknowledgment due, and medium time of all. None is due
+    /// where a sender repeats what it has lost: then releases go on, and any completion tells.
     Probing {
         first: u64,
         since: Instant,
@@ -75,8 +84,8 @@ pub(crate) struct Lag {
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     lag: Span,
-    /// Whether the acknowledgment came from a station that uploads.
-    behind_upload: bool,
+    /// Whether its station uploads, or no acknowledgment was due.
+    may_be_late: bool,
 }
 
 impl Lag {
@@ -89,11 +98,17 @@ impl Lag {
         Self { next: now.saturating_add(WAIT.0), unknown: UNKNOWN, ..Self::NONE }
     }
 
+    /// The lag, at least: the least of the recent samples that are not late; zero if it is shorter than [`LONG`].
+    pub(crate) fn least_if_long(&self) -> Span {
+        let samples = self.samples.iter().flatten().filter(|sample| !sample.may_be_late);
+        samples.map(|sample| sample.lag).min().filter(|&least| least >= LONG).unwrap_or(Span::ZERO)
+    }
+
     /// The lag; `None`: no sample yet.
     pub(crate) fn get(&self) -> Option<Span> {
-        let of = |behind_upload| {
+        let of = |may_be_late| {
             let samples = self.samples.iter().flatten();
-            samples.filter(move |sample| sample.behind_upload == behind_upload).map(|sample| sample.lag)
+            samples.filter(move |sample| sample.may_be_late == may_be_late).map(|sample| sample.lag)
         };
         let Some(least) = of(false).min() else { return of(true).min() };
         let prompt = (least * 2).max(least + LATE);
@@ -110,21 +125,25 @@ impl Lag {
     pub(crate) fn holds_until(&self, in_flight: bool) -> Option<Instant> {
         match self.stage {
             Stage::Draining { since } if in_flight => Some(since.saturating_add(DRAIN)),
-            Stage::Probing { since, due, own, .. } if due >= PROBES || own >= MOST => Some(since.saturating_add(PROBE)),
+            Stage::Probing { since, due, own, .. } if due >= PROBES || due > 0 && own >= MOST => {
+                Some(since.saturating_add(PROBE))
+            }
             Stage::Idle | Stage::Draining { .. } | Stage::Ready { .. } | Stage::Probing { .. } => None,
         }
     }
 
     /// Whether packets are to be released at once, regardless of what is in flight.
     pub(crate) const fn is_probing(&self) -> bool {
-        matches!(self.stage, Stage::Ready { .. } | Stage::Probing { .. })
+        matches!(self.stage, Stage::Ready { .. } | Stage::Probing { due: 1.., .. })
     }
 
     /// Advances to now; `waits`: packets wait in the box, and completions are due; `in_flight`: something is in flight.
     pub(crate) fn expire(&mut self, now: Instant, waits: bool, in_flight: bool) {
         match self.stage {
             Stage::Idle if waits && now >= self.next => self.stage = Stage::Draining { since: now },
-            Stage::Draining { .. } if !in_flight => self.stage = Stage::Ready { since: now, own: Span::ZERO },
+            Stage::Draining { .. } if !in_flight => {
+                self.stage = Stage::Ready { since: now, first: None, own: Span::ZERO }
+            }
             Stage::Draining { since } if now.saturating_since(since) >= DRAIN => self.end(now, None),
             Stage::Ready { since, .. } if now.saturating_since(since) >= READY => self.end(now, None),
             Stage::Probing { since, .. } if now.saturating_since(since) >= PROBE => self.end(now, None),
@@ -138,13 +157,16 @@ impl Lag {
             Stage::Ready { own, .. } if is_due => {
                 self.stage = Stage::Probing { first: number, since: now, due: 1, own: *own + medium };
             }
-            Stage::Ready { own, .. } => {
+            Stage::Ready { since, first, own } => {
+                if first.is_none() {
+                    (*first, *since) = (Some(number), now);
+                }
                 *own += medium;
-                if *own >= MOST {
-                    self.end(now, None);
+                if let Some(first) = first.filter(|_| *own >= MOST) {
+                    self.stage = Stage::Probing { first, since: *since, due: 0, own: *own };
                 }
             }
-            Stage::Probing { due, own, .. } if *due < PROBES => {
+            Stage::Probing { due: due @ 1..PROBES, own, .. } => {
                 *due += u32::from(is_due);
                 *own += medium;
             }
@@ -154,12 +176,16 @@ impl Lag {
 
     /// Notes a completion; `behind_upload`: its station sends DATA.
     pub(crate) fn note_completion(&mut self, now: Instant, number: u64, behind_upload: bool) {
-        if let Stage::Probing { first, since, own, .. } = self.stage
+        if let Stage::Probing { first, since, due, own } = self.stage
             && number >= first
         {
             let took = now.saturating_since(since);
             let lag = took - own.min(took * OWN_QUARTERS / 4);
-            self.end(now, Some(Sample { lag, behind_upload }));
+            let sample = match due {
+                0 => Sample { lag: lag.min(REPEATED), may_be_late: true },
+                _ => Sample { lag, may_be_late: behind_upload },
+            };
+            self.end(now, Some(sample));
         }
     }
 

@@ -253,7 +253,7 @@ impl Aggregating {
             self.lag.note_completion(now, mark.number(), of.uploads(now));
         }
         let order = Some(&mut of.order);
-        let Completed { own, others, train, train_open, packets } = if is_late {
+        let Completed { own, others, train, train_began, train_open, packets } = if is_late {
             self.in_flight.complete_late(now, mark.number(), order)
         } else {
             self.in_flight.complete(now, mark.number(), order)
@@ -271,7 +271,8 @@ impl Aggregating {
             of.shown.begin(own);
             let others = others + left;
             let others = Load { medium: self.costs.mean(others.believed), ..others };
-            self.costs.note_completion(now, Done { station, own, others, train: train_open });
+            let arrived = train_began.saturating_add(self.lag.least_if_long());
+            self.costs.note_completion(now, Done { station, own, others, arrived, train: train_open });
         }
         if !is_late {
             self.evidence.note_completion(now, train, packets);

@@ -48,8 +48,13 @@ impl Domain {
     }
 
     fn done(&mut self, station: StationId, took: Span, own: Load, train: Span) {
+        let done = Done { station, own, others: Load::default(), arrived: Instant::ZERO, train };
+        self.complete(took, done);
+    }
+
+    fn complete(&mut self, took: Span, done: Done) {
         self.now += took;
-        self.costs.note_completion(self.now, Done { station, own, others: Load::default(), train });
+        self.costs.note_completion(self.now, done);
         self.costs.begin(self.now, true);
         while let Some((id, learned)) = self.costs.take_learned() {
             if let Learned::Cost(cost) = learned {
@@ -93,6 +98,20 @@ fn runs_in_turn_show_what_each_station_costs() {
         domain.run_done(B, ms(4));
     }
     domain.assert_costs(ms(1), ms(4));
+}
+
+#[test]
+fn a_medium_that_waited_for_a_run_was_not_busy() {
+    let mut domain = Domain::new();
+    for _ in 0..1_000 {
+        for (station, cost) in [(A, ms(4)), (B, ms(1))] {
+            let medium = domain.run(station);
+            let own = Load { believed: BELIEVED, medium, shown: medium };
+            let arrived = domain.now + (ms(25) - cost);
+            domain.complete(ms(25), Done { station, own, others: Load::default(), arrived, train: medium });
+        }
+    }
+    domain.assert_costs(ms(4), ms(1));
 }
 
 #[test]

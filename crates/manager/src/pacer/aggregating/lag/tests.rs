@@ -160,6 +160,30 @@ fn a_drained_path_waits_for_packets_for_a_short_time() {
 }
 
 #[test]
+fn where_no_acknowledgment_is_due_any_completion_is_the_sample() {
+    for (took, lag) in [(20, 12), (60, 30)] {
+        let mut path = Path::new(ms(2));
+        path.drain();
+        path.lag.expire(path.now, true, false);
+        for number in 0..4 {
+            assert!(path.lag.is_probing());
+            path.lag.note_release(path.now, number, ms(2), false);
+        }
+        assert!(!path.lag.is_probing() && path.lag.holds_until(true).is_none(), "releases go on");
+        path.lag.note_release(path.now, 4, ms(2), true);
+        path.lag.note_completion(path.now + ms(took), 0, false);
+        assert_eq!((path.lag.get(), path.lag.least_if_long()), (Some(ms(lag)), Span::ZERO));
+        path.now += ms(took);
+        path.measure(ms(40));
+        assert_eq!(
+            (path.lag.get(), path.lag.least_if_long()),
+            (Some(ms(40)), ms(40)),
+            "it does not count beside others"
+        );
+    }
+}
+
+#[test]
 fn measurements_become_rarer() {
     let mut path = Path::new(Span::from_micros(100));
     let wait = |path: &mut Path| {
