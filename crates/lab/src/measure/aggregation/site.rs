@@ -113,6 +113,8 @@ pub struct Site {
     pub stations: Vec<Station>,
     /// Further tables: the path to the access point, other traffic.
     pub more: String,
+    /// Jitter or batches of the path, by which the bar of the queue time is longer, ms.
+    pub uneven_ms: f64,
     /// When the box is inserted, s.
     pub insert_s: u32,
     /// Averaging windows of the results, s; empty: from 6 s to the end.
@@ -122,7 +124,7 @@ pub struct Site {
 impl Site {
     /// A site whose box is inserted at 2 s.
     pub fn new(name: String, kind: &'static Kind, phy: &'static Phy, stations: Vec<Station>) -> Self {
-        Self { name, kind, phy, stations, more: String::new(), insert_s: 2, windows: Vec::new() }
+        Self { name, kind, phy, stations, more: String::new(), uneven_ms: 0.0, insert_s: 2, windows: Vec::new() }
     }
 
     /// A site with `count` stations of one mode.
@@ -132,10 +134,10 @@ impl Site {
     }
 
     /// Bar of the 95th percentile of the queue time in the access point, ms: about two of the longest PPDUs of the PHY, and
-    /// more if those of other stations have priority.
+    /// more if those of other stations have priority, or answers are late by chance.
     pub fn p95_bar_ms(&self) -> f64 {
         let is_by_station = [STATIONS.name, MAC80211.name].contains(&self.kind.name);
-        (if self.is_wide() { 7.0 } else { 11.0 }) + if is_by_station { 3.0 } else { 0.0 }
+        (if self.is_wide() { 7.0 } else { 11.0 }) + self.uneven_ms + if is_by_station { 3.0 } else { 0.0 }
     }
 
     /// Whether the channel is wider than 20 MHz.

@@ -6,9 +6,10 @@
 //! packets between that the acknowledgment covers: the time of the first completion, less the medium time of these packets, is the lag. A
 //! packet of a call, or one whose acknowledgment is delayed until the next one has come, would measure a receiver's timer.
 //!
-//! A driver or a station may be late by chance, and answers in batches are late by up to a batch. So the lag is the largest of the last
-//! samples. A station may be much later than all others, since it sleeps or is slow; that is no lag of the path. So samples that are much
-//! later than the least do not count.
+//! A driver or a station may be late by chance, and answers in batches are late by up to a batch. So the lag is one of the largest of the
+//! last samples, but not the largest: one in six meets collisions and long backoffs of other stations' acknowledgments. A station may be
+//! much later than all others, since it sleeps or is slow; that is no lag of the path. So samples that are much later than the least do not
+//! count.
 //!
 //! Acknowledgments of a station that uploads wait in its own queue behind its DATA, for tens of milliseconds. If that counted as lag, the
 //! access point would have a queue as long, and ever longer. So samples of such stations do not count beside others, and without others
@@ -27,7 +28,7 @@ const READY: Span = Span::from_millis(20);
 /// Probes of a measurement: releases with an acknowledgment due, and the medium time of all of them at most.
 const PROBES: u32 = 2;
 const MOST: Span = Span::from_millis(8);
-/// Samples of which the largest is the lag.
+/// Samples of which the second largest is the lag.
 const SAMPLES: usize = 6;
 /// Lags up to `NEAR` count as none. On a longer path up to `UNSEEN` of a run may complete before the box notices.
 const NEAR: Span = Span::from_millis(1);
@@ -112,7 +113,7 @@ impl Lag {
         };
         let Some(least) = of(false).min() else { return of(true).min() };
         let prompt = (least * 2).max(least + LATE);
-        of(false).filter(|&lag| lag <= prompt).max()
+        second_of(of(false).filter(|&lag| lag <= prompt))
     }
 
     /// Medium time allowed in flight because of the lag: a quarter more than the lag, since a medium that waits looks slow, and the part
@@ -197,6 +198,17 @@ impl Lag {
         (self.stage, self.next) = (Stage::Idle, now + self.wait);
         self.wait = (self.wait * 2).min(WAIT.1);
     }
+}
+
+/// The second largest of three lags or more, else the largest.
+fn second_of(lags: impl Iterator<Item = Span>) -> Option<Span> {
+    let (mut count, mut largest, mut second) = (0, None, None);
+    for lag in lags.map(Some) {
+        count += 1;
+        second = second.max(lag.min(largest));
+        largest = largest.max(lag);
+    }
+    if count < 3 { largest } else { second }
 }
 
 #[cfg(test)]
