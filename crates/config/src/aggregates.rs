@@ -30,7 +30,7 @@ impl fmt::Display for BrokenAggregates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenair_manager::Controller;
+    use evenair_manager::{Controller, Pi, Published};
     use evenair_units::BitRate;
     use evenair_wifi::{Phy, Standard};
 
@@ -41,7 +41,9 @@ mod tests {
         };
         for standard in [Standard::Dot11n, Standard::Dot11ac, Standard::Dot11ax] {
             assert!(!breaks(standard, Controller::default()) && !breaks(standard, Controller::None), "{standard}");
-            for controller in [Controller::PUBLISHED, Controller::PI, Controller::Fixed(BitRate::from_mbps(20))] {
+            for controller in
+                [Published::default().into(), Pi::default().into(), Controller::Fixed(BitRate::from_mbps(20))]
+            {
                 assert!(breaks(standard, controller), "{standard}: {controller:?}");
                 assert!(!breaks(Standard::Dot11g, controller), "{controller:?}");
             }

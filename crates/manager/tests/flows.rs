@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Mutex;
 
 use evenair_manager::{
-    Charge, Command, Config, Controller, Counter, DelayLaw, LimitRule, Manager, Output, QueueConfig, ReceiverConfig,
-    Steps, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Charge, Command, Config, Controller, Counter, DelayLaw, LimitRule, Manager, Output, Published, QueueConfig,
+    ReceiverConfig, Steps, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_sched::{
@@ -85,8 +85,13 @@ fn policies() -> Vec<(&'static str, Config)> {
         };
         (name, Config { queue: Some(queue.into()), ..base() })
     };
-    let published =
-        Config { charge: Charge::Bits, controller: Controller::PUBLISHED, aqm: None, sparse_first: false, ..base() };
+    let published = Config {
+        charge: Charge::Bits,
+        controller: Published::default().into(),
+        aqm: None,
+        sparse_first: false,
+        ..base()
+    };
     let link = WanConfig {
         down: BitRate::from_mbps(50),
         up: BitRate::from_mbps(50),

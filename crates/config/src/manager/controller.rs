@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use evenair_manager::Controller;
+use evenair_manager::{Controller, Pi, Published, QueueTarget};
 use evenair_reader::{OrDefault, Permille, Problems, Written, ranges, words};
 use evenair_units::{BitRate, Span};
 use schemars::JsonSchema;
@@ -98,44 +98,34 @@ impl ControllerSpec {
     /// The controller, or `None` and problems.
     pub(crate) fn check(&self, problems: &mut Problems) -> Option<Controller> {
         match self.kind.get_or(ControllerKind::Queue, problems)? {
-            ControllerKind::Queue => self.queue(problems).map(|target| Controller::Queue { target }),
-            ControllerKind::Published => self.published(problems),
-            ControllerKind::Pi => self.pi(problems),
+            ControllerKind::Queue => self.queue(problems).map(Into::into),
+            ControllerKind::Published => self.published(problems).map(Into::into),
+            ControllerKind::Pi => self.pi(problems).map(Into::into),
             ControllerKind::Fixed => self.rate.as_ref()?.get(problems).map(Controller::Fixed),
             ControllerKind::None => Some(Controller::None),
         }
     }
 
-    /// The target, or `default` of the kind.
-    fn target(&self, default: Span, problems: &mut Problems) -> Option<Span> {
-        self.target.get_or(default, problems)
+    fn queue(&self, problems: &mut Problems) -> Option<QueueTarget> {
+        let target = self.target.get_or(QueueTarget::default().target, problems)?;
+        Some(QueueTarget { target })
     }
 
-    fn queue(&self, problems: &mut Problems) -> Option<Span> {
-        let Controller::Queue { target } = Controller::default() else {
-            unreachable!("the default controller is by the queue");
-        };
-        self.target(target, problems)
-    }
-
-    fn pi(&self, problems: &mut Problems) -> Option<Controller> {
-        let Controller::Pi { interval, target } = Controller::PI else { unreachable!("its name says so") };
+    fn pi(&self, problems: &mut Problems) -> Option<Pi> {
+        let usual = Pi::default();
         let longest = Span::from_secs(10);
-        let target = self.target(target, problems);
-        let interval = self.interval.get_or_if(interval, problems, |&span| span <= longest, "10 ms to 10 s");
-        Some(Controller::Pi { interval: interval?, target: target? })
+        let target = self.target.get_or(usual.target, problems);
+        let interval = self.interval.get_or_if(usual.interval, problems, |&span| span <= longest, "10 ms to 10 s");
+        Some(Pi { interval: interval?, target: target? })
     }
 
-    fn published(&self, problems: &mut Problems) -> Option<Controller> {
-        let Controller::Published { interval, delta, tolerance_permille, start_permille } = Controller::PUBLISHED
-        else {
-            unreachable!("its name says so");
-        };
-        let interval = self.interval.get_or(interval, problems);
-        let delta = self.step.get_or(delta, problems);
-        let tolerance = self.tolerance.get_or(Permille(tolerance_permille), problems);
-        let start = self.start.get_or(Permille(start_permille), problems);
-        Some(Controller::Published {
+    fn published(&self, problems: &mut Problems) -> Option<Published> {
+        let usual = Published::default();
+        let interval = self.interval.get_or(usual.interval, problems);
+        let delta = self.step.get_or(usual.delta, problems);
+        let tolerance = self.tolerance.get_or(Permille(usual.tolerance_permille), problems);
+        let start = self.start.get_or(Permille(usual.start_permille), problems);
+        Some(Published {
             interval: interval?,
             delta: delta?,
             tolerance_permille: tolerance?.0,

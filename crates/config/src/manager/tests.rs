@@ -3,7 +3,8 @@
 use std::ops::Bound;
 
 use evenair_manager::{
-    BucketConfig, Charge, ClassId, CodelConfig, Config, Controller, Level, ReceiverConfig, ReleaseLimits, WanConfig,
+    BucketConfig, Charge, ClassId, CodelConfig, Config, Controller, Level, Pi, Published, ReceiverConfig,
+    ReleaseLimits, WanConfig,
 };
 use evenair_reader::{self as reader, Allowed, ConfigError};
 use evenair_units::{BitRate, Limit, Span};
@@ -86,8 +87,8 @@ fn the_documented_defaults_are_the_managers_own() {
     let of_published = ["step", "tolerance", "start"];
     for (kind, controller, others) in [
         ("queue", Controller::default(), &of_published[..]),
-        ("published", Controller::PUBLISHED, &[]),
-        ("pi", Controller::PI, &of_published),
+        ("published", Published::default().into(), &[]),
+        ("pi", Pi::default().into(), &of_published),
     ] {
         let mut lines = documented(&schema, others).concat().replace("\"queue\"", &format!("\"{kind}\""));
         // Defaults that depend on the kind are described in words.

@@ -1,6 +1,6 @@
 //! The controllers and their settings. This is the only place that knows all of them.
 //!
-//! Each kind has a file below, with its settings ([`Settings`]: checks, what it paces releases by) and its law ([`Law`]: how it moves
+//! Each kind has a file below, with its settings ([`Settings`]: defaults, checks, what it paces releases by) and its law ([`Law`]: how it moves
 //! the service rate). A new kind is such a file, its `mod` line, a variant of [`Controller`] with the next number for recordings, and
 //! an arm of [`Controller::with`]; the written form is in crate `config`.
 
@@ -18,6 +18,9 @@ use minicbor::{Decode, Encode};
 
 use crate::config::error::ConfigError;
 use law::{Law, Pacing, Settings};
+pub use pi::Pi;
+pub use published::Published;
+pub use queue::QueueTarget;
 
 /// How releases are paced: by completions, or by a service rate C and a law that sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -74,33 +77,39 @@ pub enum Controller {
 }
 
 impl Default for Controller {
-    /// The default controller, with its target of a few milliseconds of backlog.
     fn default() -> Self {
-        Self::Queue { target: Span::from_millis(3) }
+        QueueTarget::default().into()
+    }
+}
+
+impl From<QueueTarget> for Controller {
+    fn from(QueueTarget { target }: QueueTarget) -> Self {
+        Self::Queue { target }
+    }
+}
+
+impl From<Pi> for Controller {
+    fn from(Pi { interval, target }: Pi) -> Self {
+        Self::Pi { interval, target }
+    }
+}
+
+impl From<Published> for Controller {
+    fn from(Published { interval, delta, tolerance_permille, start_permille }: Published) -> Self {
+        Self::Published { interval, delta, tolerance_permille, start_permille }
     }
 }
 
 impl Controller {
-    /// The published rule with the published interval and step.
-    pub const PUBLISHED: Self = Self::Published {
-        interval: Span::from_secs(1),
-        delta: BitRate::from_kbps(100),
-        tolerance_permille: 30,
-        start_permille: 900,
-    };
-    /// The PI law with its usual interval, in which a slow medium completes a few packets, and its usual target, the time of a few such
-    /// packets.
-    pub const PI: Self = Self::Pi { interval: Span::from_millis(50), target: Span::from_millis(10) };
-
     /// Calls `ask` with the settings of this kind.
     #[inline]
     fn with<T>(self, ask: impl FnOnce(&dyn Settings) -> T) -> T {
         match self {
             Self::Published { interval, delta, tolerance_permille, start_permille } => {
-                ask(&published::Published { interval, delta, tolerance_permille, start_permille })
+                ask(&Published { interval, delta, tolerance_permille, start_permille })
             }
-            Self::Queue { target } | Self::Knee { target } => ask(&queue::Queue { target }),
-            Self::Pi { interval, target } => ask(&pi::Pi { interval, target }),
+            Self::Queue { target } | Self::Knee { target } => ask(&QueueTarget { target }),
+            Self::Pi { interval, target } => ask(&Pi { interval, target }),
             Self::Fixed(rate) => ask(&fixed::Fixed { rate }),
             Self::None => ask(&none::Unpaced),
         }

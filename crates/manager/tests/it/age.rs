@@ -1,6 +1,6 @@
 //! No packet leaves that is older than a second, except pure ACKs.
 
-use evenair_manager::{Command, Config, Controller, DropReason, Manager, Output, WanConfig};
+use evenair_manager::{Command, Config, Controller, DropReason, Manager, Output, Published, WanConfig};
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_sched::{CodelConfig, Config as Discipline};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};
@@ -97,7 +97,7 @@ fn published_presets_and_disciplines_drop_nothing_for_its_age() {
     for preset in 0..3 {
         let mut manager = slow(|config| match preset {
             0 => config.queue = Some(queue(Discipline::Fifo(Limit::Packets(1000))).into()),
-            1 => config.controller = Controller::PUBLISHED,
+            1 => config.controller = Published::default().into(),
             _ => config.aqm = None,
         });
         for n in 0..90 {

@@ -2,7 +2,7 @@
 
 use crate::air::Dcf;
 use crate::world::{Way, World, bits, close, config, jain, rate, sources};
-use evenair_manager::{Charge, Command, Controller, Mode};
+use evenair_manager::{Charge, Command, Controller, Mode, Published};
 use evenair_units::{BitRate, Span};
 use evenair_wifi::PhyRate;
 
@@ -129,7 +129,7 @@ fn without_the_manager_the_access_point_holds_the_queue() {
 fn the_service_rate_converges_from_below_and_from_above() {
     for charge in [Charge::Airtime, Charge::Bits] {
         let rates = [rate(11_000); 4];
-        let controller = Controller::PUBLISHED;
+        let controller = Controller::from(Published::default());
         let config = evenair_manager::Config { charge, controller, ..config(&rates) };
         let mut world = settled(World::new(config, &rates, sources(&[0, 1], &[2, 3])));
         let report = world.manager.report(world.now);
@@ -170,7 +170,7 @@ fn with_the_queue_controller_a_medium_of_any_speed_is_used_and_the_queue_stays_s
 fn the_published_rule_keeps_the_queue_in_the_box_too() {
     let rates = [rate(11_000); 10];
     let all: Vec<usize> = (0..10).collect();
-    let config = evenair_manager::Config { controller: Controller::PUBLISHED, ..config(&rates) };
+    let config = evenair_manager::Config { controller: Published::default().into(), ..config(&rates) };
     let mut world = settled(World::new(config, &rates, sources(&all[..5], &all[5..])));
     world.ap_queue_peak = 0;
     let got = bits(&world.run(MINUTE));

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config,
     Controller, Counter, Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode,
-    Observation, Output, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes,
-    UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Observation, Output, Pi, Place, Policy, ProbeConfig, Published, QueueConfig, RateReport, ReceiverConfig, Rule,
+    Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Control, FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan,
@@ -66,7 +66,8 @@ impl Session {
         let aqm = [None, Some(Config::AQM), Some(strict)][self.rng.below(3) as usize];
         let limits = [Limit::Packets(1), Limit::Packets(20), Limit::Bytes(Bytes(9_000)), Limit::Unlimited];
         let fixed = Controller::Fixed(BitRate::from_kbps(3_000));
-        let controllers = [Controller::default(), Controller::PUBLISHED, Controller::PI, fixed, Controller::None];
+        let controllers =
+            [Controller::default(), Published::default().into(), Pi::default().into(), fixed, Controller::None];
         let rates: Vec<_> = (0..4).map(|_| rate(RATES[self.rng.below(4) as usize])).collect();
         let mut config = Config {
             policy: Policy::of(levels),

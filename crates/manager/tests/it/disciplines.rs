@@ -1,7 +1,7 @@
 //! A queue discipline in place of the policy's tree.
 
 use evenair_manager::{
-    ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, QueueConfig, RateReport,
+    ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, Published, QueueConfig, RateReport,
 };
 use evenair_packet::{PacketMeta, Port, TcpFlags};
 use evenair_sched::{
@@ -236,7 +236,7 @@ fn held_packets_leave_in_order_when_the_drain_limit_ends() {
 #[test]
 fn the_service_rate_follows_the_served_stations() {
     let mut config = with(Some(queue(Discipline::Fifo(LIMIT))));
-    config.controller = Controller::PUBLISHED;
+    config.controller = Published::default().into();
     let mut manager = inserted(config);
     let slow = Observation::StationRate { mac: data(0, 1, 0).dst, rate: rate(1_000) };
     let fast = manager.report(Instant::ZERO).capacity;

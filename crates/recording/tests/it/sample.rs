@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Combination,
     Command, Config, Controller, DelayLaw, Direction, GroupShare, GuardConfig, Hop, LeafRule, Lease, Level, LimitRule,
-    MacPrefix, Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, ReleaseLimits,
-    RssiClass, RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw, Without,
+    MacPrefix, Observation, Pi, Place, Policy, ProbeConfig, Published, QueueConfig, RateReport, ReceiverConfig,
+    ReleaseLimits, RssiClass, RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig,
+    WindowLaw, Without,
 };
 use evenair_packet::{
     Claim, Content, Control, Encapsulation, Encoding, HostName, MacAddr, Membership, PacketMeta, Port, RtpMeta,
@@ -222,9 +223,9 @@ pub fn configs() -> Vec<Config> {
         Config::new(Phy::default_for(Standard::Dot11a)),
         Config::new(Phy::default_for(Standard::Dot11g)),
         Config { policy: Policy::of([Level::Class { weights, other: 3 }, Level::Flow]), ..plain() },
-        Config { charge: Charge::Bits, aqm: None, controller: Controller::PUBLISHED, ..plain() },
+        Config { charge: Charge::Bits, aqm: None, controller: Published::default().into(), ..plain() },
         Config { controller: Controller::Fixed(BitRate::from_kbps(4_890)), ..plain() },
-        Config { controller: Controller::PI, ..plain() },
+        Config { controller: Pi::default().into(), ..plain() },
         Config { controller: Controller::Knee { target: Span::from_millis(3) }, ..plain() },
         Config { controller: Controller::None, ..plain() },
     ];

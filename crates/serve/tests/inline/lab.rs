@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use evenair_boxfile::{BoxConfig, Io};
 use evenair_client::control::{Client, ClientError};
-use evenair_manager::{Config, Controller};
+use evenair_manager::{Config, Controller, Published};
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::process;
@@ -222,7 +222,7 @@ pub fn be_the_box() {
             ("record", path) => config.record = Some(path.into()),
             // It keeps to the capacity of an 802.11g cell; the default controller relies on ACKs, which return at once if wires replace
             // the radio.
-            ("controller", "published") => config.manager.controller = Controller::PUBLISHED,
+            ("controller", "published") => config.manager.controller = Published::default().into(),
             ("controller", "none") => config.manager.controller = Controller::None,
             ("controller", mbps) => {
                 let mbps = mbps.parse().expect("a controller, or Mb/s");

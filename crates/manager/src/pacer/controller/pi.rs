@@ -15,10 +15,20 @@ const BLIND_PERMILLE: u64 = 900;
 /// Bound of C in multiples of C*: no medium carries more relative to its known rates (1 Mb/s known, 54 real).
 const MOST_CAPACITIES: u64 = 64;
 
+/// Settings of the PI law.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pi {
-    pub(super) interval: Span,
-    pub(super) target: Span,
+pub struct Pi {
+    /// Time between two evaluations.
+    pub interval: Span,
+    /// Target of the mean time that packets wait in the access point, as stations' acknowledgments show it.
+    pub target: Span,
+}
+
+impl Default for Pi {
+    /// An interval in which a slow medium completes a few packets, and the time of a few such packets as the target.
+    fn default() -> Self {
+        Self { interval: Span::from_millis(50), target: Span::from_millis(10) }
+    }
 }
 
 impl Settings for Pi {

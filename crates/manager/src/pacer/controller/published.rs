@@ -23,12 +23,29 @@ use crate::pacer::rate::{Charge, Rates};
 /// Largest part of an interval that may be pauses, as a divisor, for it to be evaluated.
 const IDLE_PART: u64 = 10;
 
+/// Settings of the published rule.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Published {
-    pub(super) interval: Span,
-    pub(super) delta: BitRate,
-    pub(super) tolerance_permille: u32,
-    pub(super) start_permille: u32,
+pub struct Published {
+    /// Time between two evaluations.
+    pub interval: Span,
+    /// Step.
+    pub delta: BitRate,
+    /// The measured use may be this many thousandths below C and still count as equal.
+    pub tolerance_permille: u32,
+    /// C starts at this many thousandths of C*.
+    pub start_permille: u32,
+}
+
+impl Default for Published {
+    /// The published interval and step.
+    fn default() -> Self {
+        Self {
+            interval: Span::from_secs(1),
+            delta: BitRate::from_kbps(100),
+            tolerance_permille: 30,
+            start_permille: 900,
+        }
+    }
 }
 
 impl Settings for Published {
@@ -104,7 +121,7 @@ mod tests {
         }
 
         fn published(charge: Charge, capacity: BitRate) -> Self {
-            Self::new(charge, Controller::PUBLISHED, capacity)
+            Self::new(charge, Published::default().into(), capacity)
         }
 
         fn set_capacity(&mut self, capacity: BitRate) {

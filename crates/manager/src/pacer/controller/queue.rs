@@ -10,12 +10,21 @@ use crate::config::error::{ConfigError, not_long};
 use crate::pacer::rate::Rates;
 use crate::pacer::standing::Ratio;
 
+/// Settings of the controller of the backlog.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Queue {
-    pub(super) target: Span,
+pub struct QueueTarget {
+    /// Target of the backlog, as medium time.
+    pub target: Span,
 }
 
-impl Settings for Queue {
+impl Default for QueueTarget {
+    /// A few milliseconds.
+    fn default() -> Self {
+        Self { target: Span::from_millis(3) }
+    }
+}
+
+impl Settings for QueueTarget {
     fn check(&self) -> Result<(), ConfigError> {
         if self.target == Span::ZERO { Err(ConfigError::ZeroSpan) } else { not_long(self.target) }
     }
@@ -29,7 +38,7 @@ impl Settings for Queue {
     }
 }
 
-impl Law for Queue {
+impl Law for QueueTarget {
     fn first(&self, rates: Rates) -> BitRate {
         rates.capacity
     }
