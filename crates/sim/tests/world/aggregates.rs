@@ -330,6 +330,29 @@ fn modes_far_apart_have_the_same_airtime_behind_the_box() {
     assert!(goodput > 3.0 * anomalous, "{goodput:.2} Mb/s, {anomalous:.2} without the box");
 }
 
+/// An access point that sends single frames: what each uploading station costs is measured there, too. With reported rates, whose airtime
+/// assumes aggregates, and without. Equal airtime carries 25.6 Mb/s, equal rates carry 11.
+#[test]
+fn uploads_at_modes_far_apart_have_the_same_airtime_before_single_frames() {
+    for (reported, least) in [(true, 0.95), (false, 0.97)] {
+        let run = Site::new("single-frames", 12)
+            .radio("802.11ax", "aggregation.bytes = '0 bytes'\nap_buffer = '1000 packets'")
+            .when(!reported, Site::without_telemetry)
+            .stations("fast", 5, "mcs = 11")
+            .stations("slow", 5, "mcs = 0")
+            .bulk("up", "fast, slow", "up")
+            .insert(2)
+            .phase("steady", 6, 12)
+            .run();
+        let phase = &run.phases[0];
+        let measured = phase.measured_airtime.as_ref().expect("it is measured");
+        let airtime: Vec<f64> = measured.stations.iter().map(|station| station.down_share + station.up_share).collect();
+        let total = phase.total_ip_mbps;
+        assert!(jain(&airtime) >= least, "{airtime:?}");
+        assert!(total >= 0.85 * 25.6, "{total} Mb/s");
+    }
+}
+
 /// Losses, a station in power save, one that roams and one that leaves and comes back, another network, a station of 802.11a,
 /// and the box: the simulator panics if a packet goes missing.
 #[test]

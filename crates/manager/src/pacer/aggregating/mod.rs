@@ -4,7 +4,7 @@
 //! - A turn of a station is a *run* of packets ([`runs`]), so that the access point has whole aggregates to send. A run that has
 //!   begun is finished; the next one begins when less is in flight than the target and what the path's lag needs.
 //! - The medium time of a release is measured by station, from the time between completions ([`costs`]). It scales shares, what is in
-//!   flight and runs. A reported rate is the initial value, and holds while the measured cost is within a factor of two.
+//!   flight and runs. A reported rate is the initial value, and holds while the measured cost is within a factor of 1.5.
 //! - The lag of the path is measured without a queue, by draining ([`lag`]).
 //! - Completions show which releases have left ([`super::in_flight`]): by flow, and by station for releases without acknowledgments.
 //!
@@ -62,8 +62,8 @@ const MOSTLY: u64 = 500;
 /// Completions over which that part is averaged, as an exponential mean.
 const LATE_OF: u64 = 64;
 
-/// Factor by which a station's measured cost may differ from its reported rate before the rate is rejected.
-const CONTRADICTS: u64 = 2;
+/// Factor, in halves, by which a station's measured cost may differ from its reported rate before the rate is rejected.
+const CONTRADICTS_HALVES: u64 = 3;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregating {
@@ -454,7 +454,7 @@ impl Aggregating {
     /// The same, as shown in reports.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
         // A correct reported rate is more exact.
-        let is_as_said = of.has_rate && self.evidence.tells_costs() && self.ratio(of) == (1, 1);
+        let is_as_said = of.has_rate && self.ratio(of) == (1, 1);
         of.shown.of(airtime).filter(|_| !is_as_said).unwrap_or_else(|| self.medium(airtime, of))
     }
 
@@ -470,11 +470,11 @@ impl Aggregating {
 
     /// The cost of a station relative to the mean: `(numerator, denominator)`.
     pub(crate) fn ratio(&self, of: &Paced) -> (u64, u64) {
-        if !self.evidence.tells_costs() || self.without.has(Mechanism::Cost) {
+        if self.without.has(Mechanism::Cost) {
             return (1, 1);
         }
         let (measured, unit) = self.costs.ratio(&of.cost);
-        let is_as_said = measured <= unit * CONTRADICTS && unit <= measured * CONTRADICTS;
+        let is_as_said = measured * 2 <= unit * CONTRADICTS_HALVES && unit * 2 <= measured * CONTRADICTS_HALVES;
         if of.has_rate && is_as_said { (1, 1) } else { (measured, unit) }
     }
 

@@ -111,11 +111,6 @@ impl Evidence {
         }
     }
 
-    /// Whether completions come run by run, so that they show the cost of each station.
-    pub(crate) fn tells_costs(&self) -> bool {
-        self.state == State::Aggregates
-    }
-
     /// A new station may be at an access point that aggregates.
     pub(crate) const fn note_new_station(&mut self) {
         if let State::Single(_) = self.state {
