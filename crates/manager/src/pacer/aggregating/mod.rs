@@ -453,8 +453,8 @@ impl Aggregating {
 
     /// The same, as shown in reports.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
-        // A correct reported rate is more exact.
-        let is_as_said = of.has_rate && self.ratio(of) == (1, 1);
+        // A correct reported rate is more exact, but for the overhead of single frames.
+        let is_as_said = of.has_rate && self.evidence.aggregates() && self.ratio(of) == (1, 1);
         of.shown.of(airtime).filter(|_| !is_as_said).unwrap_or_else(|| self.medium(airtime, of))
     }
 

@@ -111,6 +111,11 @@ impl Evidence {
         }
     }
 
+    /// Whether the access point aggregates, as long as completions do not show otherwise.
+    pub(crate) fn aggregates(&self) -> bool {
+        self.state == State::Aggregates
+    }
+
     /// A new station may be at an access point that aggregates.
     pub(crate) const fn note_new_station(&mut self) {
         if let State::Single(_) = self.state {
