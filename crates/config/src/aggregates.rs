@@ -30,7 +30,8 @@ impl fmt::Display for BrokenAggregates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenair_manager::{Controller, Pi, Published};
+    use evenair_manager::Controller;
+    use evenair_manager::controller::{Pi, Published};
     use evenair_units::BitRate;
     use evenair_wifi::{Phy, Standard};
 

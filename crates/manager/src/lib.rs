@@ -113,7 +113,7 @@ pub use latency::{DOUBLINGS, Latency, Leg, Times};
 pub use loss::{LossCounts, Losses};
 pub use manager::Manager;
 pub use pacer::config::ReleaseLimits;
-pub use pacer::controller::{Controller, Pi, Published, QueueTarget};
+pub use pacer::controller::{self, Controller};
 pub use pacer::guard::{GuardConfig, GuardReport, GuardState, GuardStep};
 pub use pacer::probes::config::ProbeConfig;
 pub use pacer::rate::Charge;

@@ -17,7 +17,7 @@ mod account;
 pub(crate) mod aggregating;
 mod by_time;
 pub(crate) mod config;
-pub(crate) mod controller;
+pub mod controller;
 pub(crate) mod guard;
 mod in_flight;
 mod knee;

@@ -5,9 +5,10 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Mutex;
 
+use evenair_manager::controller::Published;
 use evenair_manager::{
-    Charge, Command, Config, Controller, Counter, DelayLaw, LimitRule, Manager, Output, Published, QueueConfig,
-    ReceiverConfig, Steps, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Charge, Command, Config, Controller, Counter, DelayLaw, LimitRule, Manager, Output, QueueConfig, ReceiverConfig,
+    Steps, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{Content, IpMeta, MacAddr, PacketMeta, Port, TcpFlags, TcpMeta, Transport};
 use evenair_sched::{

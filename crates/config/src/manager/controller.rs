@@ -4,7 +4,8 @@
 
 use std::fmt;
 
-use evenair_manager::{Controller, Pi, Published, QueueTarget};
+use evenair_manager::Controller;
+use evenair_manager::controller::{Pi, Published, QueueTarget};
 use evenair_reader::{OrDefault, Permille, Problems, Written, ranges, words};
 use evenair_units::{BitRate, Span};
 use schemars::JsonSchema;

@@ -2,9 +2,9 @@
 
 use std::ops::Bound;
 
+use evenair_manager::controller::{Pi, Published};
 use evenair_manager::{
-    BucketConfig, Charge, ClassId, CodelConfig, Config, Controller, Level, Pi, Published, ReceiverConfig,
-    ReleaseLimits, WanConfig,
+    BucketConfig, Charge, ClassId, CodelConfig, Config, Controller, Level, ReceiverConfig, ReleaseLimits, WanConfig,
 };
 use evenair_reader::{self as reader, Allowed, ConfigError};
 use evenair_units::{BitRate, Limit, Span};

@@ -1,8 +1,8 @@
 //! The controllers and their settings. This is the only place that knows all of them.
 //!
-//! Each kind has a file below, with its settings ([`Settings`]: defaults, checks, what it paces releases by) and its law ([`Law`]: how it moves
+//! Each kind has a file below, with its settings (`Settings`: defaults, checks, what it paces releases by) and its law (`Law`: how it moves
 //! the service rate). A new kind is such a file, its `mod` line, a variant of [`Controller`] with the next number for recordings, and
-//! an arm of [`Controller::with`]; the written form is in crate `config`.
+//! an arm of `Controller::with`; the written form is in crate `config`.
 
 mod fixed;
 pub(crate) mod law;

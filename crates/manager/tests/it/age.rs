@@ -1,6 +1,7 @@
 //! No packet leaves that is older than a second, except pure ACKs.
 
-use evenair_manager::{Command, Config, Controller, DropReason, Manager, Output, Published, WanConfig};
+use evenair_manager::controller::Published;
+use evenair_manager::{Command, Config, Controller, DropReason, Manager, Output, WanConfig};
 use evenair_packet::{PacketMeta, Port, TcpFlags, Transport};
 use evenair_sched::{CodelConfig, Config as Discipline};
 use evenair_units::{BitRate, Bytes, Instant, Limit, Span};

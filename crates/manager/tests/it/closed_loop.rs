@@ -2,7 +2,8 @@
 
 use crate::air::Dcf;
 use crate::world::{Way, World, bits, close, config, jain, rate, sources};
-use evenair_manager::{Charge, Command, Controller, Mode, Published};
+use evenair_manager::controller::Published;
+use evenair_manager::{Charge, Command, Controller, Mode};
 use evenair_units::{BitRate, Span};
 use evenair_wifi::PhyRate;
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use evenair_manager::controller::{Pi, Published};
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, CodelConfig, Command, Config,
     Controller, Counter, Counters, DelayLaw, Direction, DropReason, LeafRule, Level, LimitRule, Manager, Mode,
-    Observation, Output, Pi, Place, Policy, ProbeConfig, Published, QueueConfig, RateReport, ReceiverConfig, Rule,
-    Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
+    Observation, Output, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, Rule, Steps, Takes,
+    UplinkLimit, VoiceConfig, WanConfig, WindowLaw,
 };
 use evenair_packet::{
     Claim, Content, Control, FlowKey, MacAddr, PacketMeta, Port, TcpFlags, Timestamps, Transport, Vlan,

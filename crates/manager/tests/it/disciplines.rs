@@ -1,7 +1,8 @@
 //! A queue discipline in place of the policy's tree.
 
+use evenair_manager::controller::Published;
 use evenair_manager::{
-    ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, Published, QueueConfig, RateReport,
+    ClassId, Command, Config, Controller, LeafRule, Manager, Observation, Output, QueueConfig, RateReport,
 };
 use evenair_packet::{PacketMeta, Port, TcpFlags};
 use evenair_sched::{

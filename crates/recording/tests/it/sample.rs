@@ -2,12 +2,12 @@
 
 use std::net::IpAddr;
 
+use evenair_manager::controller::{Pi, Published};
 use evenair_manager::{
     AccessPoint, Amount, Application, BucketConfig, Charge, Class, ClassId, ClassTree, Codec, CodelConfig, Combination,
     Command, Config, Controller, DelayLaw, Direction, GroupShare, GuardConfig, Hop, LeafRule, Lease, Level, LimitRule,
-    MacPrefix, Observation, Pi, Place, Policy, ProbeConfig, Published, QueueConfig, RateReport, ReceiverConfig,
-    ReleaseLimits, RssiClass, RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig,
-    WindowLaw, Without,
+    MacPrefix, Observation, Place, Policy, ProbeConfig, QueueConfig, RateReport, ReceiverConfig, ReleaseLimits,
+    RssiClass, RssiConfig, Rule, StationConfig, Steps, Takes, UplinkLimit, VoiceConfig, WanConfig, WindowLaw, Without,
 };
 use evenair_packet::{
     Claim, Content, Control, Encapsulation, Encoding, HostName, MacAddr, Membership, PacketMeta, Port, RtpMeta,

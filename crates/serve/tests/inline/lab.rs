@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use evenair_boxfile::{BoxConfig, Io};
 use evenair_client::control::{Client, ClientError};
-use evenair_manager::{Config, Controller, Published};
+use evenair_manager::controller::Published;
+use evenair_manager::{Config, Controller};
 use evenair_sys::iface;
 use evenair_sys::netns::{self, Netns};
 use evenair_sys::process;
