@@ -31,7 +31,7 @@ pub fn all() -> Vec<Experiment> {
         experiment!(a08, "adwiser/a08-open-loop.toml", false),
         experiment!(a09, "adwiser/a09-adaptation.toml", false),
         experiment!(a10, "adwiser/a10-mixed-rates.toml", true),
-        experiment!(a11, "adwiser/a11-equal-up-and-down.toml", true),
+        experiment!(a11, "adwiser/a11-equal-up-and-down.toml", false),
         experiment!(a14, "adwiser/a14-five-to-one.toml", true),
         experiment!(a17, "adwiser/a17-numbers-of-calls.toml", false),
     ]
