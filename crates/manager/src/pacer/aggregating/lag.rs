@@ -7,7 +7,7 @@
 //! packet of a call, or one whose acknowledgment is delayed until the next one has come, would measure a receiver's timer.
 //!
 //! A driver or a station may be late by chance, and answers in batches are late by up to a batch. So the lag is one of the largest of the
-//! last samples, but not the largest: one in six meets collisions and long backoffs of other stations' acknowledgments. A station may be
+//! last samples, but not the largest, which may have met collisions and long backoffs of other stations' acknowledgments. A station may be
 //! much later than all others, since it sleeps or is slow; that is no lag of the path. So samples that are much later than the least do not
 //! count.
 //!
@@ -200,7 +200,7 @@ impl Lag {
     }
 }
 
-/// The second largest of three lags or more, else the largest.
+/// The second largest of three lags or more, else the largest: of two it cannot be told whether the larger one is late by chance.
 fn second_of(lags: impl Iterator<Item = Span>) -> Option<Span> {
     let (mut count, mut largest, mut second) = (0, None, None);
     for lag in lags.map(Some) {
