@@ -263,7 +263,7 @@ pub(crate) struct AccessPointRaw {
     pub area: Option<Written<String>>,
     /// Where it is: two coordinates. Default: that of [radio].
     pub position: Option<List<Metres, Coordinates>>,
-    /// VLAN of its stations' frames at the box (simulator only). Default: none.
+    /// VLAN of its stations' frames at the box. Default: none.
     pub vlan: Option<Written<u32, Vlans>>,
     /// The wired path between the box and this access point, where it differs from [ap_path].
     #[serde(default)]

@@ -3,8 +3,8 @@
 //! The air carries IP packets; the medium adds the 802.11 overhead. An access point bridges: a frame from a station goes to the
 //! wired side, to another station of the same access point through that one's queue, or, to a group address, to both (a group
 //! frame is sent once at the lowest basic rate to all). A switch in front of the box joins several access points: it forwards a
-//! frame for a station at another access point, and a group frame to all. A frame toward a station that is not associated is
-//! dropped and counted, as in an access point.
+//! frame for a station at another access point, and a group frame to all, each within its VLAN ([`crate::vlan`]). A frame toward a
+//! station that is not associated is dropped and counted, as in an access point.
 //!
 //! Access points on one channel are nodes of one medium. A roaming station leaves its access point at once; the old access
 //! point learns this when the station has associated with the next one, and then flushes the station's packets.
@@ -15,9 +15,9 @@
 //! Not here: association frames, encryption overhead.
 
 mod domain;
+mod output;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 
 use evenair_ap::{Tag, TaggedMpdu};
 use evenair_medium::{Counters, MeasuredAirtime, Mpdu, NodeId, QueueState, To, Totals};
@@ -28,15 +28,19 @@ use evenair_wifi::PhyRate;
 use evenair_workload::Direction;
 
 use self::domain::{Domain, Happened, category};
+pub use self::output::{Output, Place, Reason};
 use crate::owners::Owners;
-use crate::senders::{Counted, Loss, Senders};
+use crate::senders::{Counted, Senders};
 use crate::switch::{HEADER_BYTES, addresses};
+use crate::vlan::{Vlan, layer_2_update};
 
 /// The air of all access points.
 #[derive(Debug)]
 pub struct Air {
     domains: Vec<Domain>,
     points: Vec<Node>,
+    /// VLAN of each access point.
+    vlans: Vec<Vlan>,
     /// Bytes delivered between each access point and its stations, IP level.
     bytes: Vec<u64>,
     stations: Vec<Station>,
@@ -85,67 +89,6 @@ impl BssTotals {
     }
 }
 
-/// An output of the air.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Output {
-    /// A frame reached a station.
-    ToStation {
-        /// When its last bit arrived.
-        at: Instant,
-        /// The station's number.
-        station: usize,
-        /// Ethernet frame.
-        frame: Vec<u8>,
-    },
-    /// A group frame reached all stations.
-    ToAllStations {
-        /// When its last bit arrived.
-        at: Instant,
-        /// The access point that sent it, to its stations only.
-        access_point: usize,
-        /// The station from which it came, which ignores it.
-        except: Option<usize>,
-        /// Ethernet frame.
-        frame: Vec<u8>,
-    },
-    /// A frame reached the access point and goes on to the wired side.
-    ToWire {
-        /// When its last bit arrived.
-        at: Instant,
-        /// The station that sent it.
-        station: usize,
-        /// Ethernet frame.
-        frame: Vec<u8>,
-    },
-    /// A frame was lost.
-    Lost {
-        /// Site of the loss.
-        place: Place,
-        /// Reason of the loss.
-        reason: Reason,
-    },
-}
-
-/// Site of a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// At an access point, by its number.
-    AccessPoint(usize),
-    /// At a station, by its number.
-    Station(usize),
-}
-
-/// Reason of a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// Dropped in front of the medium or lost on it.
-    Air(Loss),
-    /// Its destination is no station here or not associated, or its sender is not associated.
-    NotAssociated,
-    /// Shorter than an Ethernet header.
-    Malformed,
-}
-
 impl Air {
     /// The access points and stations of a scenario's plans, with these addresses and all associated. `owners` are the
     /// scenario's applications.
@@ -169,6 +112,7 @@ impl Air {
         let mut air = Self {
             domains,
             bytes: vec![0; points.len()],
+            vlans: vec![None; points.len()],
             owners,
             senders: Senders::new(points.len() + stations.len()),
             points: points.into_values().collect(),
@@ -178,6 +122,18 @@ impl Air {
         };
         (0..air.stations.len()).for_each(|station| air.join(station));
         air
+    }
+
+    /// The air with these VLANs of its access points; [`Self::new`] has the native one.
+    #[must_use]
+    pub fn with_vlans(self, vlans: Vec<Vlan>) -> Self {
+        assert_eq!(vlans.len(), self.points.len(), "each access point has a VLAN");
+        Self { vlans, ..self }
+    }
+
+    /// VLAN of each access point.
+    pub fn vlans(&self) -> &[Vlan] {
+        &self.vlans
     }
 
     /// Associates a station with its last access point; does nothing if it is associated.
@@ -221,8 +177,13 @@ impl Air {
             self.domains[old.domain].give_up(now, old.id, node);
             self.drain(now, old.domain);
         }
+        let vlan_before = self.vlan_of(station);
         self.stations[station].access_point = access_point;
         self.join(station);
+        let mac = self.by_mac.iter().find_map(|(&mac, &number)| (number == station).then_some(mac));
+        if let Some(mac) = mac.filter(|_| self.vlan_of(station) != vlan_before) {
+            self.outputs.push_back(Output::Update { at: now, access_point, frame: layer_2_update(mac) });
+        }
     }
 
     /// Sets the PHY rate of frames to and from a station that are queued from now on.
@@ -245,25 +206,24 @@ impl Air {
         }
     }
 
-    /// Handles a frame from the wired side.
-    pub fn handle_wired_frame(&mut self, now: Instant, frame: Vec<u8>) {
-        for access_point in self.access_points_toward(&frame) {
+    /// Handles a frame from the wired side in a VLAN, without its tag.
+    pub fn handle_wired_frame(&mut self, now: Instant, vlan: Vlan, frame: Vec<u8>) {
+        for access_point in self.access_points_toward(vlan, &frame) {
             self.handle_frame_at(now, access_point, &frame);
         }
     }
 
-    /// The access points to which the switch in front of them forwards a frame from the wired side.
-    pub fn access_points_toward(&self, frame: &[u8]) -> Range<usize> {
-        let station = |destination: &MacAddr| self.by_mac.get(destination);
-        match addresses(frame) {
-            Some((destination, _)) if destination.is_multicast() => 0..self.points.len(),
-            Some((destination, _)) => {
-                // All access points drop frames for an unknown station.
-                let access_point = station(&destination).map_or(0, |&station| self.access_point_of(station));
-                access_point..access_point + 1
-            }
-            None => 0..1,
+    /// The access points to which the switch in front of them forwards a frame from the wired side in a VLAN.
+    pub fn access_points_toward(&self, vlan: Vlan, frame: &[u8]) -> Vec<usize> {
+        let mut members = (0..self.points.len()).filter(|&point| self.vlans[point] == vlan);
+        let destination = addresses(frame).map(|(destination, _)| destination);
+        if destination.is_some_and(MacAddr::is_multicast) {
+            return members.collect();
         }
+        let station = destination.and_then(|destination| self.by_mac.get(&destination));
+        let its_own = station.map(|&station| self.access_point_of(station)).filter(|&point| self.vlans[point] == vlan);
+        // All access points drop frames for an unknown station.
+        its_own.or_else(|| members.next()).into_iter().collect()
     }
 
     /// Handles a frame from the wired side at one access point.
@@ -392,6 +352,11 @@ impl Air {
         self.stations[station].access_point
     }
 
+    /// VLAN of a station's present or last access point.
+    fn vlan_of(&self, station: usize) -> Vlan {
+        self.vlans[self.access_point_of(station)]
+    }
+
     /// Sends a frame from an access point to its stations.
     fn send_down_at(&mut self, now: Instant, access_point: usize, destination: MacAddr, frame: &[u8]) {
         let point = self.points[access_point];
@@ -466,10 +431,12 @@ impl Air {
 
     fn forward_from(&mut self, now: Instant, at: Instant, station: usize, frame: Vec<u8>) {
         let (destination, _) = addresses(&frame).expect("short frames were refused at the station");
+        let vlan = self.vlan_of(station);
+        let is_member = |&station: &usize| self.vlan_of(station) == vlan;
         if destination.is_multicast() {
-            self.handle_wired_frame(now, frame.clone());
-        } else if self.by_mac.contains_key(&destination) {
-            return self.handle_wired_frame(now, frame);
+            self.handle_wired_frame(now, vlan, frame.clone());
+        } else if self.by_mac.get(&destination).is_some_and(is_member) {
+            return self.handle_wired_frame(now, vlan, frame);
         }
         self.outputs.push_back(Output::ToWire { at, station, frame });
     }
@@ -497,6 +464,7 @@ mod tests {
     use evenair_units::Span;
 
     use super::*;
+    use crate::senders::Loss;
 
     pub(super) const WIRED: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
 
@@ -568,7 +536,7 @@ mod tests {
         let down = frame(mac(1), WIRED);
         let later = *at + Span::from_secs(1);
         air.handle_timeout(later);
-        air.handle_wired_frame(later, down.clone());
+        air.handle_wired_frame(later, None, down.clone());
         let [Output::ToStation { station: 1, frame: got, .. }] = &outputs(&mut air)[..] else { panic!("one down") };
         assert_eq!(*got, down);
         assert!(air.station_airtime(0) > Airtime::ZERO && air.access_point_airtime()[0] > Airtime::ZERO);
@@ -597,9 +565,9 @@ mod tests {
         let mut air = air(2);
         air.leave(Instant::ZERO, 1);
         air.leave(Instant::ZERO, 1);
-        air.handle_wired_frame(Instant::ZERO, frame(mac(1), WIRED));
-        air.handle_wired_frame(Instant::ZERO, frame(WIRED, mac(0)));
-        air.handle_wired_frame(Instant::ZERO, vec![0; 5]);
+        air.handle_wired_frame(Instant::ZERO, None, frame(mac(1), WIRED));
+        air.handle_wired_frame(Instant::ZERO, None, frame(WIRED, mac(0)));
+        air.handle_wired_frame(Instant::ZERO, None, vec![0; 5]);
         air.handle_station_frame(Instant::ZERO, 1, frame(WIRED, mac(1)));
         air.handle_station_frame(Instant::ZERO, 0, vec![0; 5]);
         let expected = [
@@ -611,7 +579,7 @@ mod tests {
         ];
         assert_eq!(outputs(&mut air), expected);
         // The access point's buffer has room for two frames.
-        (0..3).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED)));
+        (0..3).for_each(|_| air.handle_wired_frame(Instant::ZERO, None, frame(mac(0), WIRED)));
         let all = outputs(&mut air);
         assert!(all.contains(&lost(Place::AccessPoint(0), Reason::Air(Loss::Medium(DropReason::BufferFull)))));
         assert_eq!(all.iter().filter(|output| matches!(output, Output::ToStation { station: 0, .. })).count(), 2);
@@ -629,7 +597,7 @@ mod tests {
         assert_eq!(air.station_airtime(1), spent);
         air.join(1);
         air.join(1);
-        air.handle_wired_frame(later, frame(mac(1), WIRED));
+        air.handle_wired_frame(later, None, frame(mac(1), WIRED));
         assert!(matches!(outputs(&mut air)[..], [Output::ToStation { station: 1, .. }]));
         assert_eq!(air.station_airtime(1), spent);
     }
@@ -683,7 +651,7 @@ mod tests {
         let mut reach = |air: &mut Air| {
             now += Span::from_secs(1);
             air.handle_timeout(now);
-            air.handle_wired_frame(now, frame(mac(1), WIRED));
+            air.handle_wired_frame(now, None, frame(mac(1), WIRED));
             let before = air.bss_totals();
             let outputs = outputs(air);
             let bss_totals = air.bss_totals();
@@ -722,11 +690,11 @@ mod tests {
     #[test]
     fn a_frame_at_an_access_point_that_its_station_has_left_is_lost() {
         let mut air = three_points();
-        assert_eq!(air.access_points_toward(&frame(mac(1), WIRED)), 0..1);
+        assert_eq!(air.access_points_toward(None, &frame(mac(1), WIRED)), [0]);
         air.go(Instant::ZERO, 1);
         air.come(Instant::ZERO, 1, 2);
-        assert_eq!(air.access_points_toward(&frame(mac(1), WIRED)), 2..3);
-        assert_eq!(air.access_points_toward(&frame(MacAddr::BROADCAST, WIRED)), 0..3);
+        assert_eq!(air.access_points_toward(None, &frame(mac(1), WIRED)), [2]);
+        assert_eq!(air.access_points_toward(None, &frame(MacAddr::BROADCAST, WIRED)), [0, 1, 2]);
         air.handle_frame_at(Instant::ZERO, 0, &frame(mac(1), WIRED));
         let lost = Output::Lost { place: Place::AccessPoint(0), reason: Reason::NotAssociated };
         assert_eq!(outputs(&mut air), [lost]);
@@ -735,8 +703,8 @@ mod tests {
     #[test]
     fn the_old_access_point_drops_its_frames() {
         let mut air = three_points();
-        (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, frame(mac(1), WIRED)));
-        air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED));
+        (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, None, frame(mac(1), WIRED)));
+        air.handle_wired_frame(Instant::ZERO, None, frame(mac(0), WIRED));
         air.go(Instant::ZERO, 1);
         air.come(Instant::ZERO, 1, 2);
         let all = outputs(&mut air);
@@ -769,5 +737,24 @@ mod tests {
         points.sort_unstable();
         assert_eq!((points, heard.len()), (vec![0, 1, 2], 4), "and once to the wire");
         assert!(air.is_at(2, 2) && !air.is_at(2, 0) && air.totals(later).len() == 2);
+    }
+
+    #[test]
+    fn frames_stay_in_their_vlan_and_a_roam_to_another_one_is_announced() {
+        let [hall, yard] = [Some(11), Some(12)];
+        let mut air = three_points().with_vlans(vec![hall, hall, yard]);
+        air.come(Instant::ZERO, 0, 1);
+        assert_eq!(air.poll_output(), None, "the VLAN is the same");
+        assert_eq!(air.access_points_toward(hall, &frame(MacAddr::BROADCAST, WIRED)), [0, 1]);
+        assert_eq!(air.access_points_toward(hall, &frame(mac(0), WIRED)), [1]);
+        assert_eq!(air.access_points_toward(yard, &frame(mac(0), WIRED)), [2], "where the station is not");
+        assert_eq!(air.access_points_toward(None, &frame(mac(0), WIRED)), [0; 0]);
+        air.go(Instant::ZERO, 0);
+        air.come(Instant::ZERO, 0, 2);
+        let update = Output::Update { at: Instant::ZERO, access_point: 2, frame: layer_2_update(mac(0)) };
+        assert_eq!(outputs(&mut air), [update]);
+        air.handle_station_frame(Instant::ZERO, 1, frame(mac(0), mac(1)));
+        let sent = outputs(&mut air);
+        assert!(matches!(sent[..], [Output::ToWire { station: 1, .. }]), "to another VLAN by the wire alone: {sent:?}");
     }
 }

@@ -27,6 +27,7 @@ use crate::paths::{Arrival, Paths};
 use crate::plan;
 use crate::radio::{Command, Snapshot};
 use crate::topology::{self, Port};
+use crate::vlan;
 use crate::waiter::{Clock, Ready, Waiter};
 use crate::wire::{self, Wire};
 
@@ -114,7 +115,8 @@ impl Engine {
         let owners = Owners::new(scenario, number_of);
         let meter = Meter::new(scenario, owners.clone());
         let macs: Vec<_> = station_hosts.iter().map(|&host| plan::host(scenario, host).mac).collect();
-        let air = Air::new(AirPlan::all(scenario), &macs, owners, &Streams::new(scenario.seed));
+        let air = Air::new(AirPlan::all(scenario), &macs, owners, &Streams::new(scenario.seed))
+            .with_vlans(vlan::of_access_points(scenario));
         Ok(Self {
             clock,
             waiter,
@@ -195,7 +197,7 @@ impl Engine {
                 self.write(Port::Wire(delivery.port), delivery.at, &delivery.frame);
             } else if let Some(Arrival { at, access_point, way, frame }) = self.paths.poll_frame(now) {
                 match way {
-                    Direction::Up => self.write(Port::AccessPoint, at, &frame),
+                    Direction::Up => self.write_to_box(at, access_point, frame),
                     Direction::Down => self.air.handle_frame_at(now, access_point, &frame),
                 }
             } else {
@@ -221,15 +223,26 @@ impl Engine {
             }
             Output::ToWire { at, station, frame } => {
                 self.counts.meter.count(station, Direction::Up, &frame);
-                let access_point = self.air.access_point_of(station);
-                if let Some(frame) = self.paths.handle_frame(at, access_point, Direction::Up, frame) {
-                    self.write(Port::AccessPoint, at, &frame);
-                }
+                self.send_up(at, self.air.access_point_of(station), frame);
             }
+            Output::Update { at, access_point, frame } => self.send_up(at, access_point, frame),
             Output::Lost { place, reason } => {
                 *self.counts.air_losses.entry((place, reason)).or_default() += 1;
             }
         }
+    }
+
+    /// Sends a frame from an access point toward the box.
+    fn send_up(&mut self, at: Instant, access_point: usize, frame: Vec<u8>) {
+        if let Some(frame) = self.paths.handle_frame(at, access_point, Direction::Up, frame) {
+            self.write_to_box(at, access_point, frame);
+        }
+    }
+
+    /// Hands a frame of an access point to the box, in the access point's VLAN.
+    fn write_to_box(&mut self, at: Instant, access_point: usize, frame: Vec<u8>) {
+        let frame = vlan::tag(self.air.vlans()[access_point], frame);
+        self.write(Port::AccessPoint, at, &frame);
     }
 
     /// Hands a frame, which arrived at `at` in simulated time, to a machine.
@@ -277,16 +290,17 @@ impl Engine {
         }
         match self.taps[device].0 {
             Port::Station(station) => self.air.handle_station_frame(now, station, frame),
-            Port::AccessPoint => self.take_from_box(now, &frame),
+            Port::AccessPoint => self.take_from_box(now, frame),
             Port::Wire(port) => self.wire.handle_frame(now, port, frame),
         }
         self.hand_over(now);
     }
 
     /// Handles a frame that the box sends toward the stations.
-    fn take_from_box(&mut self, now: Instant, frame: &[u8]) {
-        for access_point in self.air.access_points_toward(frame) {
-            if let Some(frame) = self.paths.handle_frame(now, access_point, Direction::Down, frame.to_vec()) {
+    fn take_from_box(&mut self, now: Instant, frame: Vec<u8>) {
+        let (vlan, frame) = vlan::untag(self.air.vlans(), frame);
+        for access_point in self.air.access_points_toward(vlan, &frame) {
+            if let Some(frame) = self.paths.handle_frame(now, access_point, Direction::Down, frame.clone()) {
                 self.air.handle_frame_at(now, access_point, &frame);
             }
         }
@@ -414,6 +428,7 @@ fn wired_side(scenario: &Scenario, streams: &Streams) -> Wire {
         (number, DelayLine::new(config, streams.stream(&format!("server jitter {}", host.name))))
     });
     Wire::new(&scenario.lan, &at(Place::Lan), scenario.wan.as_ref(), &at(Place::Wan), ways.collect())
+        .with_vlans(&vlan::of_access_points(scenario))
 }
 
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {

@@ -11,7 +11,7 @@
 //!
 //! Namespaces are anonymous and children are tied to this process, so that a run leaves nothing behind however it ends.
 //!
-//! From the bottom up: [`plan`] (addresses), [`switch`], [`wire`], [`paths`] and [`air`] (the model, in event time), [`owners`], [`meter`],
+//! From the bottom up: [`plan`] (addresses), [`switch`], [`vlan`], [`wire`], [`paths`] and [`air`] (the model, in event time), [`owners`], [`meter`],
 //! [`senders`] and [`lateness`] (counters), [`machine`] and [`topology`] (namespaces and devices), [`waiter`] and [`radio`] (the real-time
 //! loop).
 
@@ -45,6 +45,7 @@ pub mod senders;
 pub mod switch;
 pub mod tasks;
 pub mod topology;
+pub mod vlan;
 pub mod waiter;
 pub mod wire;
 

@@ -78,15 +78,7 @@ struct SimulatorOnly {
 }
 
 /// All keys that the reference marks as "simulator only".
-static SIMULATOR_ONLY: [SimulatorOnly; 6] = [
-    SimulatorOnly {
-        key: "access_point.vlan",
-        asks: |scenario| {
-            let point = scenario.access_points.iter().find(|point| point.vlan.is_some())?;
-            Some(format!("access_point.{}.vlan", point.name))
-        },
-        why: "the testbed's wired side has no VLANs",
-    },
+static SIMULATOR_ONLY: [SimulatorOnly; 5] = [
     SimulatorOnly {
         key: "station.answers_late",
         asks: |scenario| {
@@ -334,7 +326,6 @@ mod tests {
     /// A scenario that uses the key.
     fn example(key: &str) -> Scenario {
         match key {
-            "access_point.vlan" => scenario("[[access_point]]\nname = \"hall\"\nchannel = 1\nvlan = 7"),
             "station.answers_late" => {
                 scenario("[[station]]\nname = \"b\"\nrate = \"11 Mb/s\"\nanswers_late = \"30 ms\"")
             }

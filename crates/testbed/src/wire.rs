@@ -1,8 +1,8 @@
 //! The wired side in event time: a LAN switch, and the Internet link with a switch behind it.
 //!
 //! Each port of the LAN switch has an output link with the scenario's rate, one-way delay and buffer, so that a frame crosses
-//! exactly one such link in either direction, and all traffic from the wire shares the port toward the access point. The
-//! input of the switch has no delay: hosts send as fast as they can.
+//! exactly one such link in either direction, and all traffic from the wire shares the port toward the access point. That port
+//! is a trunk of the access points' VLANs ([`crate::vlan`]). The input of the switch has no delay: hosts send as fast as they can.
 //!
 //! The Internet link joins the router to a switch of the hosts beyond it, with a link for each direction; between those
 //! hosts frames have no delay. Frames of a host with an additional delay pass a delay line before that switch.
@@ -17,6 +17,7 @@ use evenair_scenario::{LinkSpec, WanSpec};
 use evenair_units::{Bytes, Instant};
 
 use crate::switch::{Forward, HEADER_BYTES, Switch, addresses};
+use crate::vlan::{Trunk, Vlan};
 
 /// Ethernet overhead per frame in bytes: preamble and start delimiter (8), frame check sequence (4), gap (12): IEEE 802.3
 /// clauses 3.1.1, 4.4.2.
@@ -41,6 +42,8 @@ pub enum Port {
 #[derive(Debug)]
 pub struct Wire {
     lan: Switch<Port>,
+    /// VLANs at [`Port::Box`].
+    trunk: Trunk,
     wan: WanSwitch,
     /// Output link of each LAN port, and the directions of the Internet link: down as that of [`Port::RouterWan`], up as
     /// that of all WAN hosts together.
@@ -79,6 +82,7 @@ impl Wire {
         links.extend(wan.map(|wan| (Port::RouterWan, Link::new(config(&wan.down)))));
         Self {
             lan: Switch::default(),
+            trunk: Trunk::new(&[None]),
             wan: WanSwitch { switch: Switch::default(), hosts: wan_hosts.to_vec() },
             links,
             up: wan.map(|wan| Link::new(config(&wan.up))),
@@ -86,6 +90,12 @@ impl Wire {
             direct: VecDeque::new(),
             drops: BTreeMap::new(),
         }
+    }
+
+    /// The wired side with these VLANs of the access points; [`Self::new`] has the native one.
+    #[must_use]
+    pub fn with_vlans(self, of_access_points: &[Vlan]) -> Self {
+        Self { trunk: Trunk::new(of_access_points), ..self }
     }
 
     /// Handles a frame that the machine at `port` sends. One without an Ethernet header is dropped.
@@ -150,6 +160,7 @@ impl Wire {
     }
 
     fn switch_lan(&mut self, now: Instant, port: Port, frame: Vec<u8>) {
+        let frame = if port == Port::Box { self.trunk.accept(frame) } else { frame };
         let Some((destination, source)) = addresses(&frame) else {
             *self.drops.entry(port).or_default() += 1;
             return;
@@ -166,6 +177,12 @@ impl Wire {
     }
 
     fn send(&mut self, now: Instant, out: Port, frame: Vec<u8>) {
+        let copies = if out == Port::Box { self.trunk.copies(frame) } else { vec![frame] };
+        copies.into_iter().for_each(|frame| self.enqueue(now, out, frame));
+    }
+
+    /// Passes a frame to the output link of a port.
+    fn enqueue(&mut self, now: Instant, out: Port, frame: Vec<u8>) {
         let size = match out {
             Port::RouterWan => frame.len().saturating_sub(HEADER_BYTES) as u64,
             _ => frame.len() as u64 + ETHERNET_OVERHEAD,
@@ -221,6 +238,7 @@ mod tests {
     use evenair_units::{BitRate, Limit, Span, Streams};
 
     use super::*;
+    use crate::vlan;
 
     const STATION: u8 = 1;
     const SERVER: u8 = 2;
@@ -280,6 +298,26 @@ mod tests {
         // The address is known by now: no other port gets the frame.
         wire.handle_frame(Instant::ZERO + Span::from_secs(2), Port::Box, frame(SERVER, STATION, 1514));
         assert_eq!(arrivals(&mut wire), [(2_000_000_000 + one_way, Port::LanHost(7))]);
+    }
+
+    #[test]
+    fn toward_the_box_a_frame_crosses_the_link_once_in_each_vlan_with_its_tag() {
+        let mut wire = wire().with_vlans(&[Some(11), Some(12)]);
+        wire.handle_frame(Instant::ZERO, Port::LanHost(7), frame(ALL, SERVER, 1514));
+        // As without a tag: 123.04 us, and 1 ms of delay. With four more bytes: 123.36 us.
+        let [untagged, first, second] = [1_123_040, 1_123_360, 1_246_720];
+        assert_eq!(arrivals(&mut wire), [(untagged, Port::RouterLan), (first, Port::Box), (second, Port::Box)]);
+        let at = |s| Instant::ZERO + Span::from_secs(s);
+        wire.handle_frame(at(1), Port::Box, vlan::tag(Some(12), frame(SERVER, STATION, 1514)));
+        let came = wire.poll_frame(at(2)).expect("to a known address");
+        assert_eq!((came.port, came.frame), (Port::LanHost(7), frame(SERVER, STATION, 1514)));
+        wire.handle_frame(at(2), Port::LanHost(7), frame(STATION, SERVER, 1514));
+        let came = wire.poll_frame(at(3)).expect("to a known address");
+        assert_eq!((came.port, came.frame), (Port::Box, vlan::tag(Some(12), frame(STATION, SERVER, 1514))));
+        assert_eq!(wire.poll_frame(at(3)), None);
+        // Nothing returns to the box: a station of the other VLAN is not reached.
+        wire.handle_frame(at(3), Port::Box, vlan::tag(Some(11), frame(STATION, FAR, 60)));
+        assert_eq!(wire.poll_frame(at(4)), None);
     }
 
     #[test]

@@ -234,7 +234,7 @@ mod tests {
                 air.handle_timeout(due);
             }
             air.handle_timeout(now);
-            (0..4).for_each(|_| air.handle_wired_frame(now, datagram(usize::from(rng.below(4) == 0))));
+            (0..4).for_each(|_| air.handle_wired_frame(now, None, datagram(usize::from(rng.below(4) == 0))));
             let out = std::iter::from_fn(|| air.poll_output());
             heard.extend(out.filter(|_| millisecond >= 1000));
         }
@@ -277,7 +277,7 @@ mod tests {
         );
         let scenario = Scenario::parse(&text, "orders.toml").unwrap_or_else(|error| panic!("{error}"));
         let mut air = Air::new(AirPlan::all(&scenario), &[mac(0), mac(1)], owners(&scenario), &Streams::new(1));
-        (0..640).for_each(|packet| air.handle_wired_frame(Instant::ZERO, datagram(packet / run % 2)));
+        (0..640).for_each(|packet| air.handle_wired_frame(Instant::ZERO, None, datagram(packet / run % 2)));
         let mut ends: Vec<(Instant, usize)> = Vec::new();
         for output in outputs(&mut air) {
             let Output::ToStation { at, station, .. } = output else { panic!("{output:?}") };
@@ -306,7 +306,7 @@ mod tests {
                        [[radio.ap_queue.class]]\nname = \"rest\"\nparent = \"all\"\nrate = \"1 Mb/s\"\nceil = \"5 Mb/s\"\n";
         let mut air = fast_and_slow(classes);
         // A packet of no application is in the default class, and not lost.
-        air.handle_wired_frame(Instant::ZERO, frame(mac(0), WIRED));
+        air.handle_wired_frame(Instant::ZERO, None, frame(mac(0), WIRED));
         let heard = outputs(&mut air);
         assert!(matches!(heard[..], [Output::ToStation { station: 0, .. }]), "{heard:?}");
         let got = ratio(&flood(&mut fast_and_slow(classes)));
@@ -338,8 +338,8 @@ mod tests {
         let queues = "ap_queue = { discipline = \"station-fifo\" }\nstation_queue = { discipline = \"fifo\" }";
         let mut air = fast_and_slow(queues);
         (0..3).for_each(|_| air.handle_station_frame(Instant::ZERO, 0, frame(WIRED, mac(0))));
-        (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, datagram(0)));
-        air.handle_wired_frame(Instant::ZERO, datagram(1));
+        (0..4).for_each(|_| air.handle_wired_frame(Instant::ZERO, None, datagram(0)));
+        air.handle_wired_frame(Instant::ZERO, None, datagram(1));
         air.go(Instant::ZERO, 0);
         air.come(Instant::ZERO, 0, 0);
         let heard = outputs(&mut air);

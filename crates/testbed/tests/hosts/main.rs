@@ -14,4 +14,5 @@ mod queues;
 mod receiver;
 mod roaming;
 mod saturation;
+mod vlans;
 mod wlan_latency;
