@@ -9,8 +9,11 @@
 //! all releases whose acknowledgments a path delivers in one batch. The time of such a *cluster* is divided by the costs of its stations
 //! so far.
 //!
-//! Costs scale the airtime of the model: shares, medium time in flight, length of a run. Charged airtime, as shown in reports, has a cost
-//! of its own ([`ShownCost`]), which decides nothing.
+//! Often an access point has sent the next run before an acknowledgment of this one gets the medium, or the acknowledgment of an odd
+//! packet is delayed until the next run. Then time of one station is measured as another's, which moves the sums of both toward the mean:
+//! before MCS 11 beside MCS 0 by a third. Such clusters are the minority. So two costs of a station are kept: the quotient of sums
+//! ([`Cost`]), which conserves time, for medium time in flight and the length of runs; and the median of recent clusters ([`Typical`]) for
+//! shares. Charged airtime, as shown in reports, has a third one ([`ShownCost`]), which decides nothing.
 //!
 //! Not here: which releases a completion shows to have left (see `in_flight`).
 
@@ -42,6 +45,8 @@ const MS: Span = Span::from_millis(1);
 const JOINS: u64 = 4;
 /// Longest cluster. On a medium much faster than the airtime model, every completion would join.
 const LONGEST: Span = Span::from_millis(20);
+/// Clusters of a station whose median is its typical cost.
+const RECENT: usize = 24;
 /// Stations distinguished in a cluster or block, at most.
 const STATIONS: usize = 8;
 /// Longest block, if no cluster of several stations ends it.
@@ -59,6 +64,23 @@ pub(crate) const UNIT: u64 = 1 << 10;
 pub(crate) struct Cost {
     took: Span,
     believed: Span,
+}
+
+/// A station's part of a cluster; times in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Part {
+    took: u32,
+    believed: u32,
+    /// Airtime by the model, times the station's part of the cluster: of clusters of several stations less is known.
+    weight: u32,
+}
+
+/// The typical cost of a station: the weighted median of its recent clusters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Typical {
+    recent: [Part; RECENT],
+    next: usize,
+    median: Cost,
 }
 
 /// Completions that came together.
@@ -94,7 +116,8 @@ pub(crate) struct ShownCost(Option<u64>);
 /// News of a station's cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Learned {
-    Cost(Cost),
+    /// A measurement, and its weight for the median.
+    Cost(Cost, Span),
     /// Change of its shown cost, in parts of [`SHOWN_UNIT`].
     Shown(i64),
 }
@@ -168,6 +191,43 @@ impl Cost {
 
     fn is_known(self) -> bool {
         self.took >= LEAST && self.believed > Span::ZERO
+    }
+}
+
+impl Part {
+    /// Whether this cost is lower than that of another part.
+    fn cmp_cost(self, other: Self) -> core::cmp::Ordering {
+        let product = |took: u32, believed: u32| u64::from(took) * u64::from(believed);
+        product(self.took, other.believed).cmp(&product(other.took, self.believed))
+    }
+}
+
+impl Typical {
+    /// The median, as medium time and airtime by the model of the recent clusters.
+    pub(crate) const fn cost(&self) -> &Cost {
+        &self.median
+    }
+
+    /// Adds a measurement.
+    pub(crate) fn learn(&mut self, more: Cost, weight: Span) {
+        let nanos = |span: Span| u32::try_from(span.as_nanos()).unwrap_or(u32::MAX);
+        let part = Part { took: nanos(more.took), believed: nanos(more.believed), weight: nanos(weight) };
+        if part.believed == 0 {
+            return;
+        }
+        self.recent[self.next] = part;
+        self.next = (self.next + 1) % RECENT;
+        let mut sorted = self.recent;
+        sorted.sort_unstable_by(|a, b| a.cmp_cost(*b));
+        let sum = |of: fn(&Part) -> u32| sorted.iter().map(|part| u64::from(of(part))).sum::<u64>();
+        let (weight, believed) = (sum(|part| part.weight), Span::from_nanos(sum(|part| part.believed)));
+        let mut before = 0;
+        let median = sorted.iter().find(|part| {
+            before += u64::from(part.weight);
+            part.believed > 0 && before * 2 >= weight
+        });
+        let took = |part: &Part| believed.mul_div(u64::from(part.took), u64::from(part.believed));
+        self.median = median.map_or(Cost::default(), |part| Cost { took: took(part), believed });
     }
 }
 
@@ -290,7 +350,8 @@ impl Costs {
             let all = parts.iter().fold(others, |all, (_, load)| all + *load);
             let part = |load: Load| took.mul_div(load.medium.as_nanos(), all.medium.as_nanos().max(1));
             let cost = |load: Load| Cost { took: part(load), believed: load.believed };
-            let of = |&(id, load): &(StationId, Load)| (id, Learned::Cost(cost(load)));
+            let weight = |load: Load| load.believed.mul_div(load.medium.as_nanos(), all.medium.as_nanos().max(1));
+            let of = |&(id, load): &(StationId, Load)| (id, Learned::Cost(cost(load), weight(load)));
             self.learned.extend(parts.iter().map(of));
             self.note_quick(took, all.medium);
             self.all.add(took, all.believed, OF_DOMAIN);

@@ -32,7 +32,7 @@ use super::marks::{Allowance, Mark, Next, Release};
 use super::probes::speed::{ProbedSpeed, Waited};
 use super::speed_steps::SpeedSteps;
 use super::standing::{RatesSaid, Ratio};
-use costs::{Costs, Done, Learned, UNIT};
+use costs::{Cost, Costs, Done, Learned, UNIT};
 use lag::Lag;
 use paced::Paced;
 use runs::{Evidence, RunLimit};
@@ -447,14 +447,14 @@ impl Aggregating {
 
     /// Medium time of a packet of this airtime to a station.
     pub(crate) fn medium(&self, airtime: Span, of: &Paced) -> Span {
-        let (numerator, denominator) = self.ratio(of);
+        let (numerator, denominator) = self.relative(of, &of.cost);
         self.costs.mean(airtime).mul_div(numerator, denominator)
     }
 
     /// The same, as shown in reports.
     pub(crate) fn charged(&self, airtime: Span, of: &Paced) -> Span {
         // A correct reported rate is more exact, but for the overhead of single frames.
-        let is_as_said = of.has_rate && self.evidence.aggregates() && self.ratio(of) == (1, 1);
+        let is_as_said = self.evidence.aggregates() && self.is_as_said(of);
         of.shown.of(airtime).filter(|_| !is_as_said).unwrap_or_else(|| self.medium(airtime, of))
     }
 
@@ -468,14 +468,22 @@ impl Aggregating {
         self.costs.take_learned()
     }
 
-    /// The cost of a station relative to the mean: `(numerator, denominator)`.
+    /// The typical cost of a station relative to the mean, for shares: `(numerator, denominator)`.
     pub(crate) fn ratio(&self, of: &Paced) -> (u64, u64) {
-        if self.without.has(Mechanism::Cost) {
-            return (1, 1);
-        }
+        self.relative(of, of.typical.cost())
+    }
+
+    /// This cost of a station relative to the mean.
+    fn relative(&self, of: &Paced, cost: &Cost) -> (u64, u64) {
+        let is_model = self.without.has(Mechanism::Cost) || self.is_as_said(of);
+        if is_model { (1, 1) } else { self.costs.ratio(cost) }
+    }
+
+    /// Whether the station's rate is reported, and completions do not contradict it.
+    fn is_as_said(&self, of: &Paced) -> bool {
         let (measured, unit) = self.costs.ratio(&of.cost);
-        let is_as_said = measured * 2 <= unit * CONTRADICTS_HALVES && unit * 2 <= measured * CONTRADICTS_HALVES;
-        if of.has_rate && is_as_said { (1, 1) } else { (measured, unit) }
+        let is_near = measured * 2 <= unit * CONTRADICTS_HALVES && unit * 2 <= measured * CONTRADICTS_HALVES;
+        of.has_rate && is_near
     }
 
     /// Periodically: if no acknowledgment has been due for long, moves the measured speed toward the usual one. If known rates allow a

@@ -2,7 +2,7 @@
 
 use evenair_units::{Instant, Span};
 
-use super::costs::{Cost, Learned, ShownCost};
+use super::costs::{Cost, Learned, ShownCost, Typical};
 use crate::pacer::in_flight::Order;
 use crate::pacer::lateness::Lateness;
 
@@ -15,6 +15,7 @@ pub(crate) struct Paced {
     pub(super) order: Order,
     pub(crate) lateness: Lateness,
     pub(super) cost: Cost,
+    pub(super) typical: Typical,
     pub(super) shown: ShownCost,
     /// Whether its rate is reported or configured.
     pub(crate) has_rate: bool,
@@ -35,13 +36,16 @@ impl Paced {
 
     /// Resets its cost to the mean, until it is measured anew.
     pub(super) fn forget_cost(&mut self) {
-        (self.cost, self.shown) = (Cost::default(), ShownCost::default());
+        (self.cost, self.typical, self.shown) = Default::default();
     }
 
     /// Applies a measurement of its cost.
     pub(crate) fn learn(&mut self, learned: Learned) {
         match learned {
-            Learned::Cost(cost) => self.cost.learn(cost),
+            Learned::Cost(cost, weight) => {
+                self.cost.learn(cost);
+                self.typical.learn(cost, weight);
+            }
             Learned::Shown(step) => self.shown.step(step),
         }
     }

@@ -15,6 +15,7 @@ struct Domain {
     now: Instant,
     /// Learned costs of the two stations.
     known: [Cost; 2],
+    typical: [Typical; 2],
 }
 
 impl Domain {
@@ -22,7 +23,7 @@ impl Domain {
         let now = Instant::ZERO + ms(1);
         let mut costs = Costs::new(now, UNIT);
         costs.begin(now, true);
-        Self { costs, now, known: [Cost::default(); 2] }
+        Self { costs, now, known: [Cost::default(); 2], typical: [Typical::default(); 2] }
     }
 
     fn known(&self, station: StationId) -> &Cost {
@@ -57,8 +58,9 @@ impl Domain {
         self.costs.note_completion(self.now, done);
         self.costs.begin(self.now, true);
         while let Some((id, learned)) = self.costs.take_learned() {
-            if let Learned::Cost(cost) = learned {
+            if let Learned::Cost(cost, weight) = learned {
                 self.known[usize::from(id == B)].learn(cost);
+                self.typical[usize::from(id == B)].learn(cost, weight);
             }
         }
     }
@@ -98,6 +100,49 @@ fn runs_in_turn_show_what_each_station_costs() {
         domain.run_done(B, ms(4));
     }
     domain.assert_costs(ms(1), ms(4));
+}
+
+#[test]
+fn time_measured_as_another_stations_does_not_move_the_typical_cost() {
+    let mut domain = Domain::new();
+    for _ in 0..1_000 {
+        domain.run_done(A, ms(4));
+        domain.run_done(B, ms(1));
+        domain.run_done(A, ms(4));
+        domain.run_done(B, ms(1));
+        // The run of A was on the air before the completion of B.
+        domain.run_done(B, ms(4));
+        domain.run_done(A, ms(1));
+    }
+    let [mean, typical] = [domain.known, domain.typical.map(|typical| *typical.cost())]
+        .map(|costs| costs.map(|cost| domain.costs.mean(BELIEVED).mul_div(domain.costs.ratio(&cost).0, UNIT)));
+    assert!(is_near(typical[0], ms(4), 10) && is_near(typical[1], ms(1), 10), "{typical:?}");
+    assert!(mean[0] < mean[1] * 2, "the sums have it: {mean:?}");
+}
+
+#[test]
+fn the_typical_cost_follows_a_change_within_half_of_the_kept_clusters() {
+    let mut typical = Typical::default();
+    let cost = |took: Span| Cost { took, believed: BELIEVED };
+    let mut add = |took: Span, times: usize| {
+        (0..times).for_each(|_| typical.learn(cost(took), BELIEVED));
+        typical.cost().took.as_nanos() / (typical.cost().believed.as_nanos() / BELIEVED.as_nanos())
+    };
+    assert_eq!(add(ms(4), RECENT), 4_000_000);
+    assert_eq!(add(ms(1), RECENT / 2 - 1), 4_000_000);
+    assert_eq!(add(ms(1), 1), 1_000_000);
+}
+
+#[test]
+fn clusters_of_several_stations_count_by_the_stations_part() {
+    let mut typical = Typical::default();
+    for _ in 0..8 {
+        typical.learn(Cost { took: ms(4), believed: BELIEVED }, BELIEVED);
+        typical.learn(Cost { took: ms(1), believed: BELIEVED }, BELIEVED / 4);
+        typical.learn(Cost { took: ms(2), believed: BELIEVED }, BELIEVED / 4);
+    }
+    let cost = *typical.cost();
+    assert_eq!((cost.took, cost.believed), (ms(96), BELIEVED * 24));
 }
 
 #[test]
