@@ -334,7 +334,7 @@ impl Config {
             aggregates,
             in_flight,
             without: self.without,
-            measures_at_start: self.guard.measure_at_start,
+            guard: self.guard,
             slack: self.pacing_slack,
         }
     }

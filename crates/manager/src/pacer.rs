@@ -106,8 +106,6 @@ pub(crate) struct Pacer {
     in_flight: Option<Span>,
     guard: Guard,
     undrained: Undrained,
-    /// Whether the guard, without a baseline, may hold nothing for a moment to measure one.
-    measures_at_start: bool,
     /// Whether the account is that for access points that aggregate.
     aggregates: bool,
     /// Mechanisms that are left out.
@@ -147,9 +145,8 @@ impl Pacer {
             without: config.without,
             run: config.run,
             in_flight: config.in_flight,
-            guard: Guard::new(),
+            guard: Guard::new(config.guard),
             undrained: Undrained::default(),
-            measures_at_start: config.measures_at_start,
             rate,
         }
     }
@@ -161,7 +158,7 @@ impl Pacer {
             (self.aggregates, self.without) = (config.aggregates, config.without);
             self.backlog = account(config, self.backlog.next_release(), now);
         }
-        self.measures_at_start = config.measures_at_start;
+        self.guard.configure(config.guard);
         self.server.set_slack(config.slack);
         self.server.take_account(now, waiting);
         (self.law, self.rate) = start(config, capacity, now);
@@ -347,8 +344,8 @@ impl Pacer {
             used = Span::from_nanos(used).mul_div(denominator, numerator.max(1)).as_nanos();
         }
         used = Span::from_nanos(used).mul_div(left.denominator, left.numerator).as_nanos();
-        let is_slow = Guard::is_slow(used);
-        self.guard.tick(Interval { carried, waits, is_slow }, self.measures_at_start)
+        let is_slow = self.guard.is_slow(used);
+        self.guard.tick(Interval { carried, waits, is_slow })
     }
 
     /// Notes throughput without the box, while it is bypassed.

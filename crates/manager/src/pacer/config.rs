@@ -6,6 +6,7 @@ use minicbor::{Decode, Encode};
 
 use super::aggregating::runs::RunLimit;
 use super::controller::Controller;
+use super::guard::GuardConfig;
 use super::rate::Charge;
 use crate::config::error::{ConfigError, not_long};
 use crate::config::without::Without;
@@ -23,8 +24,7 @@ pub(crate) struct PacerConfig {
     pub(crate) in_flight: Option<Span>,
     /// Mechanisms that are left out.
     pub(crate) without: Without,
-    /// Whether the guard, without a baseline, may hold nothing for a moment to measure one.
-    pub(crate) measures_at_start: bool,
+    pub(crate) guard: GuardConfig,
     /// Lateness of releases that is made up.
     pub(crate) slack: Span,
 }

@@ -64,6 +64,7 @@ const SLOW_INTERVALS: usize = 10;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
+    config: GuardConfig,
     state: State,
     /// Throughput of the last intervals, newest last, and the number of intervals since the state changed.
     recent: [Carried; INTERVALS],
@@ -119,8 +120,9 @@ pub(crate) struct Interval {
 }
 
 impl Guard {
-    pub(crate) const fn new() -> Self {
+    pub(crate) const fn new(config: GuardConfig) -> Self {
         Self {
+            config,
             state: State::Watching,
             recent: [Carried::NONE; INTERVALS],
             intervals: 0,
@@ -135,6 +137,11 @@ impl Guard {
             trial: 0,
             drain: Drain::NEW,
         }
+    }
+
+    /// Applies other settings.
+    pub(crate) const fn configure(&mut self, config: GuardConfig) {
+        self.config = config;
     }
 
     /// Begins a trial: the box, which this guard had bypassed, is inserted.
@@ -169,7 +176,7 @@ impl Guard {
     }
 
     /// Whether so small a part of the medium, in thousandths, is suspicious. In airtime, since small packets carry few bits.
-    pub(crate) const fn is_slow(used_permille: u64) -> bool {
+    pub(crate) const fn is_slow(&self, used_permille: u64) -> bool {
         used_permille < SUSPICIOUS_PERCENT * 10
     }
 
@@ -194,8 +201,8 @@ impl Guard {
         }
     }
 
-    /// Ends an interval; `measures`: a missing baseline may be measured.
-    pub(crate) fn tick(&mut self, interval: Interval, measures: bool) -> Option<GuardStep> {
+    /// Ends an interval.
+    pub(crate) fn tick(&mut self, interval: Interval) -> Option<GuardStep> {
         self.end_drain();
         let Interval { carried, waits, is_slow } = interval;
         self.wait = self.wait.saturating_sub(1);
@@ -209,7 +216,7 @@ impl Guard {
                 // The first interval after an insertion is transitional.
                 (self.intervals > SUSPICIOUS_INTERVALS && self.below >= SUSPICIOUS_INTERVALS).then(|| self.fail_trial())
             }
-            State::Watching if measures && waits && self.baseline.is_none() => {
+            State::Watching if self.config.measure_at_start && waits && self.baseline.is_none() => {
                 self.enter(State::Measuring);
                 Some(GuardStep::Measuring)
             }
@@ -222,8 +229,8 @@ impl Guard {
     /// Ends an interval without the box with this throughput. If there is none, or the box sees nothing, it is no evidence.
     pub(crate) fn note_bypassed(&mut self, carried: Carried) {
         if !self.holds() || self.is_on_trial() {
-            let Self { without, baseline, patience, .. } = *self;
-            *self = Self { without, baseline, patience, ..Self::new() };
+            let Self { config, without, baseline, patience, .. } = *self;
+            *self = Self { without, baseline, patience, ..Self::new(config) };
         }
         (self.below, self.slow, self.drain) = (0, 0, Drain::NEW);
         if carried.is_none() {
@@ -264,8 +271,8 @@ impl Guard {
 
     /// Returns to the state in which the box was bypassed.
     fn fail_trial(&mut self) -> GuardStep {
-        let Self { without, baseline, .. } = *self;
-        *self = Self { without, baseline, suspicious: self.mean(), ..Self::new() };
+        let Self { config, without, baseline, .. } = *self;
+        *self = Self { without, baseline, suspicious: self.mean(), ..Self::new(config) };
         GuardStep::Bypassed
     }
 
@@ -300,7 +307,7 @@ impl Guard {
 
     /// Bypasses the box: without holding, the throughput is as before.
     fn bypass(&mut self, baseline: Carried) -> GuardStep {
-        *self = Self { without: baseline, baseline, suspicious: self.suspicious, ..Self::new() };
+        *self = Self { without: baseline, baseline, suspicious: self.suspicious, ..Self::new(self.config) };
         GuardStep::Bypassed
     }
 
@@ -340,7 +347,7 @@ mod tests {
             let holds = guard.holds();
             let carried = carried(holds);
             let is_slow = carried * 100 < FULL * SUSPICIOUS_PERCENT;
-            Some((n, guard.tick(Interval { carried: mbps(carried), waits: holds, is_slow }, false)?))
+            Some((n, guard.tick(Interval { carried: mbps(carried), waits: holds, is_slow })?))
         };
         (1..=intervals).filter_map(tick).collect()
     }
@@ -349,8 +356,12 @@ mod tests {
         timed(guard, intervals, carried).into_iter().map(|(_, step)| step).collect()
     }
 
+    fn new() -> Guard {
+        Guard::new(GuardConfig::default())
+    }
+
     fn after_bypass() -> Guard {
-        let mut guard = Guard::new();
+        let mut guard = new();
         (0..2).for_each(|_| guard.note_bypassed(mbps(FULL)));
         guard
     }
@@ -387,7 +398,7 @@ mod tests {
             assert_eq!(run(&mut guard, 1, |_| carried), []);
         }
         let nothing_waits = Interval { carried: mbps(1), waits: false, is_slow: true };
-        (0..200).for_each(|_| assert_eq!(guard.tick(nothing_waits, true), None));
+        (0..200).for_each(|_| assert_eq!(guard.tick(nothing_waits), None));
     }
 
     #[test]
@@ -421,7 +432,7 @@ mod tests {
 
     #[test]
     fn two_intervals_with_traffic_are_a_baseline() {
-        let mut guard = Guard::new();
+        let mut guard = new();
         (0..600).for_each(|_| guard.note_bypassed(mbps(0)));
         guard.note_bypassed(mbps(FULL));
         assert_eq!(guard.rates().0, BitRate::ZERO);
@@ -434,19 +445,19 @@ mod tests {
     fn only_a_test_lowers_the_baseline_while_packets_are_held() {
         let mut guard = after_bypass();
         let idle = Interval { carried: mbps(2), waits: false, is_slow: true };
-        (0..3_600).for_each(|_| assert_eq!(guard.tick(idle, false), None));
+        (0..3_600).for_each(|_| assert_eq!(guard.tick(idle), None));
         assert_eq!(guard.rates().0, mbps(FULL).rate());
         assert_eq!(timed(&mut guard, 5, |holds| if holds { 5 } else { FULL })[1], (5, GuardStep::Bypassed));
     }
 
     #[test]
     fn a_missing_baseline_is_measured_if_allowed() {
-        let mut guard = Guard::new();
+        let mut guard = Guard::new(GuardConfig { measure_at_start: true });
         let carried = |carried, waits| Interval { carried: mbps(carried), waits, is_slow: false };
-        assert_eq!(guard.tick(carried(1, false), true), None, "there is no load");
-        assert_eq!(guard.tick(carried(1, true), true), Some(GuardStep::Measuring));
-        assert!(!guard.holds() && guard.tick(carried(8, false), true).is_none());
-        assert!(!guard.holds() && guard.tick(carried(FULL, false), true).is_none());
+        assert_eq!(guard.tick(carried(1, false)), None, "there is no load");
+        assert_eq!(guard.tick(carried(1, true)), Some(GuardStep::Measuring));
+        assert!(!guard.holds() && guard.tick(carried(8, false)).is_none());
+        assert!(!guard.holds() && guard.tick(carried(FULL, false)).is_none());
         assert!(guard.holds() && guard.rates().0 == mbps(FULL).rate());
         // What was just measured needs no test.
         assert_eq!(timed(&mut guard.clone(), 4, |_| 5), [(4, GuardStep::Bypassed)]);
@@ -458,11 +469,11 @@ mod tests {
 
     #[test]
     fn without_a_baseline_much_less_than_the_closed_form_leads_to_a_test() {
-        let steps = timed(&mut Guard::new(), 20, |holds| if holds { 5 } else { FULL });
+        let steps = timed(&mut new(), 20, |holds| if holds { 5 } else { FULL });
         assert_eq!(steps[..2], [(SLOW_INTERVALS, GuardStep::Opened), (SLOW_INTERVALS + 2, GuardStep::Bypassed)]);
-        let mut guard = Guard::new();
+        let mut guard = new();
         assert_eq!(run(&mut guard, 2_000, |_| 5), [GuardStep::Opened, GuardStep::Restored], "once");
-        assert_eq!(run(&mut Guard::new(), 2_000, |_| FULL * 3 / 4), [], "as much as the formula says");
+        assert_eq!(run(&mut new(), 2_000, |_| FULL * 3 / 4), [], "as much as the formula says");
     }
 
     #[test]
@@ -481,7 +492,7 @@ mod tests {
         let mut guard = after_bypass();
         guard.begin_trial();
         let idle = Interval { carried: mbps(1), waits: false, is_slow: true };
-        (0..1_000).for_each(|_| assert_eq!(guard.tick(idle, false), None));
+        (0..1_000).for_each(|_| assert_eq!(guard.tick(idle), None));
         assert!(guard.is_on_trial());
         assert_eq!(run(&mut guard, SUSPICIOUS_INTERVALS, |_| 1), [GuardStep::Bypassed]);
     }
