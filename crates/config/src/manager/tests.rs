@@ -273,3 +273,14 @@ fn a_discipline_that_knows_channels_in_the_place_of_the_tree() {
     let of_fifo = check("[queue]\ndiscipline = \"fifo\"\nnoise = \"-90 dBm\"\n").unwrap_err().to_string();
     assert!(of_fifo.contains("discipline = \"fifo\" does not use this"), "{of_fifo}");
 }
+
+#[test]
+fn the_guard_suspects_the_box_below_a_part() {
+    let part = |text: &str| check(&format!("[guard]\n{text}")).map(|config| config.guard.suspicious_permille);
+    assert_eq!(part("").unwrap(), 700);
+    assert_eq!(part("suspicious_below = \"62.5 %\"").unwrap(), 625);
+    for wrong in ["\"5 %\"", "\"96 %\"", "70", "\"much\""] {
+        let error = part(&format!("suspicious_below = {wrong}")).unwrap_err().to_string();
+        assert!(error.contains("suspicious_below") && error.contains("%"), "{error}");
+    }
+}

@@ -5,7 +5,7 @@
 //!   guard holds nothing. An interval in which the box sees nothing is not evidence.
 //! - Only what has crossed the medium counts, in the same way without the box and with it ([`carried`]): bytes from the
 //!   stations, and bytes toward them once a station has acknowledged them.
-//! - Four intervals in a row below 70 % of the baseline, in which packets wait, are suspicious. The guard then holds nothing
+//! - Four intervals in a row below a part of the baseline, 70 % if not set, in which packets wait, are suspicious. The guard then holds nothing
 //!   for one or two intervals. If that carries clearly more, it bypasses the box, and the operator gets an event. If not, the
 //!   medium is slower than it was: a neighbour uses the channel, or the only user is far away. The present throughput is then
 //!   the baseline, and the next test is postponed, for twice as long each time, since it costs delay. If nothing at all was
@@ -40,8 +40,8 @@ use evenair_units::BitRate;
 
 /// Intervals of which the baseline is the mean, a second each.
 const INTERVALS: usize = 2;
-/// Part of the baseline, in hundredths, below which throughput is suspicious; a drain lowers the baseline to no less than this.
-const SUSPICIOUS_PERCENT: u64 = 70;
+/// Part of the baseline, in hundredths, to which a drain lowers it at most.
+const DRAINED_PERCENT: u64 = 70;
 /// Suspicious intervals in a row before a test: transfers that the insertion has slowed down recover within three (Reno over 50 ms
 /// at 11 Mb/s).
 const SUSPICIOUS_INTERVALS: usize = 4;
@@ -176,8 +176,8 @@ impl Guard {
     }
 
     /// Whether so small a part of the medium, in thousandths, is suspicious. In airtime, since small packets carry few bits.
-    pub(crate) const fn is_slow(&self, used_permille: u64) -> bool {
-        used_permille < SUSPICIOUS_PERCENT * 10
+    pub(crate) fn is_slow(&self, used_permille: u64) -> bool {
+        used_permille < self.config.suspicious()
     }
 
     /// Notes an interval of the drain and its throughput. True: the interval is not judged.
@@ -197,7 +197,7 @@ impl Guard {
         if let Drain::Since(_, most) = core::mem::replace(&mut self.drain, Drain::Over)
             && !most.is_none()
         {
-            self.baseline = self.baseline.min(most.max(self.baseline.part(SUSPICIOUS_PERCENT, 100)));
+            self.baseline = self.baseline.min(most.max(self.baseline.part(DRAINED_PERCENT, 100)));
         }
     }
 
@@ -207,7 +207,7 @@ impl Guard {
         let Interval { carried, waits, is_slow } = interval;
         self.wait = self.wait.saturating_sub(1);
         self.note(carried);
-        let is_below = carried.is_below(SUSPICIOUS_PERCENT, self.baseline);
+        let is_below = carried.is_below(100, self.baseline.part(self.config.suspicious(), 1_000));
         self.below = if waits && is_below { self.below + 1 } else { 0 };
         self.slow = if waits && is_slow { self.slow + 1 } else { 0 };
         match self.state {
@@ -346,7 +346,7 @@ mod tests {
         let tick = |n| {
             let holds = guard.holds();
             let carried = carried(holds);
-            let is_slow = carried * 100 < FULL * SUSPICIOUS_PERCENT;
+            let is_slow = guard.is_slow(carried * 1_000 / FULL);
             Some((n, guard.tick(Interval { carried: mbps(carried), waits: holds, is_slow })?))
         };
         (1..=intervals).filter_map(tick).collect()
@@ -389,6 +389,18 @@ mod tests {
         assert_eq!(timed(&mut guard, 5, |_| 8), [(4, GuardStep::Opened)]);
         assert_eq!(run(&mut guard, 1, |_| FULL), [GuardStep::Bypassed]);
         assert_eq!(guard.rates(), (mbps(FULL).rate(), mbps(8).rate()));
+    }
+
+    #[test]
+    fn the_part_below_which_throughput_is_suspicious_can_be_set() {
+        for (permille, carried, suspects) in
+            [(700, 13, true), (700, 15, false), (500, 11, false), (500, 9, true), (950, 18, true)]
+        {
+            let mut guard = after_bypass();
+            guard.configure(GuardConfig { suspicious_permille: permille, ..GuardConfig::default() });
+            let opened = run(&mut guard, SUSPICIOUS_INTERVALS, |_| carried) == [GuardStep::Opened];
+            assert_eq!(opened, suspects, "{permille}, {carried} of {FULL} Mb/s");
+        }
     }
 
     #[test]
@@ -452,7 +464,7 @@ mod tests {
 
     #[test]
     fn a_missing_baseline_is_measured_if_allowed() {
-        let mut guard = Guard::new(GuardConfig { measure_at_start: true });
+        let mut guard = Guard::new(GuardConfig { measure_at_start: true, ..GuardConfig::default() });
         let carried = |carried, waits| Interval { carried: mbps(carried), waits, is_slow: false };
         assert_eq!(guard.tick(carried(1, false)), None, "there is no load");
         assert_eq!(guard.tick(carried(1, true)), Some(GuardStep::Measuring));

@@ -26,7 +26,7 @@ use minicbor::data::Type;
 use minicbor::{Decoder, Encoder};
 
 /// Recordings, oldest first.
-const CORPUS: [(&str, &[u8]); 10] = [
+const CORPUS: [(&str, &[u8]); 11] = [
     ("15-1", include_bytes!("../data/recordings/15-1.recording")),
     ("15-2", include_bytes!("../data/recordings/15-2.recording")),
     ("15-3", include_bytes!("../data/recordings/15-3.recording")),
@@ -37,6 +37,7 @@ const CORPUS: [(&str, &[u8]); 10] = [
     ("15-8", include_bytes!("../data/recordings/15-8.recording")),
     ("15-9", include_bytes!("../data/recordings/15-9.recording")),
     ("15-10", include_bytes!("../data/recordings/15-10.recording")),
+    ("15-11", include_bytes!("../data/recordings/15-11.recording")),
 ];
 
 /// The digest of this build's decisions on the last of them.

@@ -87,7 +87,7 @@ pub fn config() -> Config {
             run_frames: Some(16),
             in_flight: Some(Span::from_millis(8)),
         },
-        guard: GuardConfig { measure_at_start: true },
+        guard: GuardConfig { measure_at_start: true, suspicious_permille: 600 },
         // Set, it would make this manager another one; a recording without it has none.
         without: Without::NOTHING,
     }
