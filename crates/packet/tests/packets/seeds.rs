@@ -2,7 +2,7 @@
 
 use evenair_packet::{Content, Control, Encapsulation, Membership, Port, Transport, parse};
 
-const SEEDS: &str = include_str!("../../../fuzz/seeds/frames");
+const SEEDS: &str = include_str!("../../../../fuzz/seeds/frames");
 
 fn bytes(hex: &str) -> Vec<u8> {
     let digits = hex.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).expect("ASCII"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../build/sources.rs"]
+#[path = "../../build/sources.rs"]
 mod sources;
 
 /// A workspace of a simulator that uses one crate but not the other.

@@ -1,0 +1,4 @@
+//! Reports of runs and of packets.
+
+mod packets;
+mod run;
