@@ -8,6 +8,7 @@
 
 mod commands;
 mod constants;
+mod live;
 mod options;
 mod populations;
 mod published;
@@ -55,6 +56,8 @@ enum Experiment {
     Multicast,
     /// 3 s windows of a run that are far from the median of all
     SecondState,
+    /// Kernel TCP on the testbed in real time; as root, and with evenaird beside this program
+    Live,
 }
 
 /// Makes the experiment.
@@ -71,6 +74,7 @@ pub fn measure(args: &AggregationArgs) -> Result<Measured> {
         Experiment::Charged => commands::charged,
         Experiment::Multicast => commands::multicast,
         Experiment::SecondState => commands::second_state,
+        Experiment::Live => live::live,
     };
     Ok(experiment(&args.options)?.into())
 }

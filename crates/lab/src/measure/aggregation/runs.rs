@@ -31,7 +31,8 @@ pub struct Window {
 }
 
 impl Window {
-    fn of(phase: &PhaseResult, run: &RunResult) -> Self {
+    /// The figures of a phase of a run.
+    pub fn of(phase: &PhaseResult, run: &RunResult) -> Self {
         let ap = phase.nodes.iter().find(|node| node.is_access_point());
         let echoes = phase.flows.iter().find(|flow| flow.app.starts_with("ping")).and_then(|flow| flow.rtt.as_ref());
         let multicast = phase.flows.iter().find(|flow| flow.app == "multicast");
