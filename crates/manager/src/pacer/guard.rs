@@ -5,8 +5,8 @@
 //!   guard holds nothing. An interval in which the box sees nothing is not evidence.
 //! - Only what has crossed the medium counts, in the same way without the box and with it ([`carried`]): bytes from the
 //!   stations, and bytes toward them once a station has acknowledged them.
-//! - Four intervals in a row below a part of the baseline, 70 % if not set, in which packets wait, are suspicious. The guard then holds nothing
-//!   for one or two intervals. If that carries clearly more, it bypasses the box, and the operator gets an event. If not, the
+//! - Four intervals in a row below a part of the baseline, 70 % if not set, in which packets wait, are suspicious. The guard
+//!   then holds nothing for one or two intervals. If that carries clearly more, it bypasses the box, and the operator gets an event. If not, the
 //!   medium is slower than it was: a neighbour uses the channel, or the only user is far away. The present throughput is then
 //!   the baseline, and the next test is postponed, for twice as long each time, since it costs delay. If nothing at all was
 //!   carried before, the access point may have restarted: the first success then counts as a coincidence.

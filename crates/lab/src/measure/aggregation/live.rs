@@ -55,8 +55,8 @@ pub fn live(options: &Options) -> Result<String> {
         }
     }
     Ok(format!(
-        "Downloads and uploads of kernel TCP in real time, from {} s to {} s; runs in which the testbed was late are made again, {ATTEMPTS} \
-         runs for each valid one at most.\n\n{}",
+        "Downloads and uploads of kernel TCP in real time, from {} s to {} s; runs in which the testbed was late are made \
+         again with another seed, {ATTEMPTS} runs for each valid one at most.\n\n{}",
         MEASURED.0,
         MEASURED.1,
         table(&rows, &COLUMNS)

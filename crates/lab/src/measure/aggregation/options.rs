@@ -10,7 +10,7 @@ pub struct Options {
     /// Seeds of each cell [default: 5, with --quick 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub seeds: Option<u32>,
-    /// Length of a run, s [default: 20, with --quick 12; published: 200 after the insertion]; not of insertion and charged
+    /// Length of a run, s [default: 20, with --quick 12; published: 200 after the insertion]; not of insertion, charged and live
     #[arg(long = "duration", value_name = "S")]
     pub duration_s: Option<u32>,
     /// When the box is inserted, s [default: 2, of populations 0 or 2]; not of insertion. 0 leaves out what stations queued before

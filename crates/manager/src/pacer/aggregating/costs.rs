@@ -11,9 +11,10 @@
 //!
 //! Often an access point has sent the next run before an acknowledgment of this one gets the medium, or the acknowledgment of an odd
 //! packet is delayed until the next run. Then time of one station is measured as another's, which moves the sums of both toward the mean:
-//! before MCS 11 beside MCS 0 by a third. Such clusters are the minority. So two costs of a station are kept: the quotient of sums
-//! ([`Cost`]), which conserves time, for medium time in flight and the length of runs; and the median of recent clusters ([`Typical`]) for
-//! shares. Charged airtime, as shown in reports, has a third one ([`ShownCost`]), which decides nothing.
+//! before MCS 11 beside MCS 0 by a third. Mostly such clusters are the minority, though not always before queues by station. So two costs
+//! of a station are kept: the quotient of sums ([`Cost`]), which conserves time, for medium time in flight and the length of runs; and the
+//! median of recent clusters ([`Typical`]) for shares. Charged airtime, as shown in reports, has a third one ([`ShownCost`]), which decides
+//! nothing.
 //!
 //! Not here: which releases a completion shows to have left (see `in_flight`).
 
@@ -195,7 +196,7 @@ impl Cost {
 }
 
 impl Part {
-    /// Whether this cost is lower than that of another part.
+    /// Order of its medium time for the same airtime, beside another part's.
     fn cmp_cost(self, other: Self) -> core::cmp::Ordering {
         let product = |took: u32, believed: u32| u64::from(took) * u64::from(believed);
         product(self.took, other.believed).cmp(&product(other.took, self.believed))
