@@ -83,6 +83,14 @@ pub(crate) enum Allowance {
 }
 
 impl Allowance {
+    /// The same with a target that is shorter by this, by a third at most.
+    pub(crate) fn less(self, spare: Span) -> Self {
+        match self {
+            Self::Target(target) => Self::Target(target - spare.min(target / 3)),
+            Self::Fixed(most) => Self::Fixed(most),
+        }
+    }
+
     /// Most medium time in flight, with this lag of the path, and unresponsive senders that use `flooded_permille` of the medium.
     pub(crate) fn most(self, lag: Span, flooded_permille: u64) -> Span {
         match self {

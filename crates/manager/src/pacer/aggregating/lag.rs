@@ -30,9 +30,11 @@ const PROBES: u32 = 2;
 const MOST: Span = Span::from_millis(8);
 /// Samples of which the second largest is the lag.
 const SAMPLES: usize = 6;
-/// Lags up to `NEAR` count as none. On a longer path up to `UNSEEN` of a run may complete before the box notices.
+/// Lags up to `NEAR` are mostly waits for the medium. On a longer path up to `UNSEEN` of a run may complete before the box notices. On a
+/// shorter one the box hears of each completion at once, and up to `SPARE` less than the target is enough.
 const NEAR: Span = Span::from_millis(1);
 const UNSEEN: Span = Span::from_millis(2);
+const SPARE: Span = Span::from_millis(1);
 /// Allowance in flight before the first sample, in medium time.
 const UNKNOWN: Span = Span::from_millis(10);
 /// A sample is of a late station if it exceeds the least one by this, and is more than twice as long.
@@ -120,6 +122,11 @@ impl Lag {
     /// of a run that completes unnoticed.
     pub(crate) fn allowed(&self) -> Span {
         self.get().map_or(self.unknown, |lag| lag * 5 / 4 + lag.saturating_sub(NEAR).min(UNSEEN))
+    }
+
+    /// Medium time by which the target is longer than needed, since there is hardly a lag; zero before the first sample.
+    pub(crate) fn spare(&self) -> Span {
+        self.get().map_or(Span::ZERO, |lag| (NEAR.saturating_sub(lag) * 2).min(SPARE))
     }
 
     /// Until when nothing is released, unless a completion comes before; `in_flight`: something is in flight.

@@ -402,6 +402,7 @@ impl Aggregating {
         }
         // Beside a flood less of the medium is available, but a packet has to be next when the access point's turn comes.
         let lag = self.lag.allowed().max(self.probed.lag(self.reckoned));
+        let allowance = if self.flooded_permille == 0 { allowance.less(self.lag.spare()) } else { allowance };
         let most = allowance.most(lag, self.flooded_permille) + next.own;
         // Beside a flood, overtaken releases wait long for their station's turn on the medium.
         let under_way = match self.flooded_permille {

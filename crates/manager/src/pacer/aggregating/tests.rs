@@ -3,7 +3,8 @@ use alloc::collections::VecDeque;
 
 use crate::ids::DomainId;
 
-const TARGET: Span = Span::from_millis(3);
+/// 1 ms less is enough where the lag is zero.
+const TARGET: Span = Span::from_millis(4);
 const EACH: Span = Span::from_millis(2);
 const STATION: StationId = StationId(3);
 
