@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { PATIENCE } from "./browser-for-tests.mjs";
+import { newPage } from "./browser-for-tests.mjs";
 
 /** Makes an account by the link that `evenair-web setup` prints. */
 export async function makeAccount(browser, { program, file, name, role, password }) {
   const link = execFileSync(program, ["setup", "--config", file, "--role", role], { encoding: "utf8" }).split("\n")[0];
-  const page = await browser.newPage();
+  const page = await newPage(browser);
   await page.goto(link);
   await page.getByLabel("Name").fill(name);
   await page.getByLabel("Password, at least 10 characters").fill(password);
@@ -20,8 +20,7 @@ export async function makeAccount(browser, { program, file, name, role, password
 /** Logs in, and does something on the page, in which the content security policy refuses nothing. */
 export async function asAccount(browser, { address, name, password, options }, act) {
   const context = await browser.newContext(options);
-  const page = await context.newPage();
-  page.setDefaultTimeout(PATIENCE);
+  const page = await newPage(context);
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => /Content Security Policy/.test(message.text()) && complaints.push(message.text()));

@@ -18,6 +18,13 @@ export function launch() {
 /** Timeout of a test for what the page must show, in milliseconds; long, as other tests may use the processor meanwhile. */
 export const PATIENCE = 60_000;
 
+/** A new page of a browser or a context, which waits that long. */
+export async function newPage(of, options) {
+  const page = await of.newPage(options);
+  page.setDefaultTimeout(PATIENCE);
+  return page;
+}
+
 /** A TCP port of 127.0.0.1 at which no process listens. */
 export function freePort() {
   return new Promise((ready, failed) => {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { asAccount, enrol, makeAccount } from "../accounts-for-tests.mjs";
-import { freePort, isForEverybody, launch, started } from "../browser-for-tests.mjs";
+import { freePort, isForEverybody, launch, newPage, started } from "../browser-for-tests.mjs";
 import { control, serve } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
@@ -186,7 +186,7 @@ test("an account changes its password", async () => {
 test("an account with a second factor is asked for a code, and others are not", async () => {
   const { recovery } = await enrol({ program, file, name: "vera" });
   const context = await browser.newContext(phone);
-  const page = await context.newPage();
+  const page = await newPage(context);
   await page.goto(`${address}login`);
   assert.equal(await page.getByLabel(/Code/).count(), 0);
   await page.getByLabel("Name").fill("vera");
@@ -212,7 +212,7 @@ test("the page works below a path", async () => {
   const socket = JSON.stringify(join(folder, "watch.sock"));
   writeFileSync(below, `listen = "127.0.0.1:${otherPort}"\nbase_path = "/evenair"\nsocket = ${socket}\nstate = ${state}\n`);
   const process = spawn(program, ["--config", below], { stdio: ["ignore", "pipe", "inherit"] });
-  const page = await browser.newPage();
+  const page = await newPage(browser);
   try {
     await started(process);
     const missing = [];

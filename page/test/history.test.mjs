@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freePort, isForEverybody, launch, PATIENCE, started } from "../browser-for-tests.mjs";
+import { freePort, isForEverybody, launch, newPage, PATIENCE, started } from "../browser-for-tests.mjs";
 import { serveWithPast } from "../history-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
@@ -40,8 +40,7 @@ after(async () => {
 
 /** The page under its real content security policy, which requests nothing elsewhere. */
 async function onPage(options, act) {
-  const page = await browser.newPage(options);
-  page.setDefaultTimeout(PATIENCE);
+  const page = await newPage(browser, options);
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(error.message));
   page.on("console", (message) => /Content Security Policy/.test(message.text()) && complaints.push(message.text()));

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { freePort, isForEverybody, launch, PATIENCE, started } from "../browser-for-tests.mjs";
+import { freePort, isForEverybody, launch, newPage, started } from "../browser-for-tests.mjs";
 import { bypassed, insertion, serve, station, unwell } from "../feed-for-tests.mjs";
 
 const program = process.env.EVENAIR_WEB;
@@ -47,8 +47,7 @@ async function during(more, act) {
 
 /** A new page, which is closed at the end. */
 async function onPage(options, act) {
-  const page = await browser.newPage(options);
-  page.setDefaultTimeout(PATIENCE);
+  const page = await newPage(browser, options);
   try {
     await act(page);
   } finally {

@@ -197,11 +197,17 @@ fn until_carried_by_the_box(lab: &Lab, running: &mut BoxProcess) {
             break;
         }
     }
-    let arrivals = cross(lab);
-    // On a busy machine fewer than a hundred are sent.
-    assert!(arrivals.sent > 10 && 2 * arrivals.received > arrivals.sent, "{arrivals:?}");
-    let taken = running.client().status().expect("answers").wlan.taken;
-    assert!(taken >= arrivals.received, "through the box: {taken} of {arrivals:?}");
+    // While the box's loop is late, as it may be at its start, packets go past it; on a busy machine fewer than a hundred are sent.
+    let mut before = 0;
+    loop {
+        let arrivals = cross(lab);
+        let taken = running.client().status().expect("answers").wlan.taken;
+        if arrivals.sent > 10 && 2 * arrivals.received > arrivals.sent && taken - before >= arrivals.received {
+            break;
+        }
+        assert!(begin.elapsed() < LIMIT, "through the box: {} of {arrivals:?}", taken - before);
+        before = taken;
+    }
 }
 
 #[test]
