@@ -33,8 +33,8 @@ pub struct ControllerSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "queue"))]
     pub kind: Option<Written<ControllerKind>>,
-    /// "queue": target of the access point's backlog, as medium time; "pi": target of the mean waiting time in the access point.
-    /// Default: 3 ms with "queue", 10 ms with "pi".
+    /// "queue": target of the access point's backlog, as medium time, shortened by up to 1 ms where the path has no lag; "pi":
+    /// target of the mean waiting time in the access point. Default: 3 ms with "queue", 10 ms with "pi".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-only-with" = { "kind": ["queue", "pi"] }))]
     pub target: Option<Written<Span, Targets>>,

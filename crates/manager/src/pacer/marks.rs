@@ -99,3 +99,22 @@ impl Allowance {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_shortened_by_a_third_at_most_and_a_fixed_limit_is_not() {
+        let ms = Span::from_millis;
+        for (allowance, spare, expected) in [
+            (Allowance::Target(ms(3)), 1, Allowance::Target(ms(2))),
+            (Allowance::Target(ms(6)), 1, Allowance::Target(ms(5))),
+            (Allowance::Target(Span::from_micros(1_500)), 1, Allowance::Target(ms(1))),
+            (Allowance::Target(ms(3)), 0, Allowance::Target(ms(3))),
+            (Allowance::Fixed(ms(3)), 1, Allowance::Fixed(ms(3))),
+        ] {
+            assert_eq!(allowance.less(ms(spare)), expected, "{allowance:?} less {spare} ms");
+        }
+    }
+}

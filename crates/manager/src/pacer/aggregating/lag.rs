@@ -124,9 +124,12 @@ impl Lag {
         self.get().map_or(self.unknown, |lag| lag * 5 / 4 + lag.saturating_sub(NEAR).min(UNSEEN))
     }
 
-    /// Medium time by which the target is longer than needed, since there is hardly a lag; zero before the first sample.
+    /// Medium time by which the target is longer than needed, since no recent sample, late or not, has more than hardly a lag: a path
+    /// with jitter needs all of it. Zero before the second sample.
     pub(crate) fn spare(&self) -> Span {
-        self.get().map_or(Span::ZERO, |lag| (NEAR.saturating_sub(lag) * 2).min(SPARE))
+        let longest = self.samples.iter().flatten().map(|sample| sample.lag).max();
+        let longest = longest.filter(|_| self.samples[1].is_some()).unwrap_or(NEAR);
+        (NEAR.saturating_sub(longest) * 2).min(SPARE)
     }
 
     /// Until when nothing is released, unless a completion comes before; `in_flight`: something is in flight.

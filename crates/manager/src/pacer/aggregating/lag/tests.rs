@@ -69,8 +69,28 @@ fn the_lag_excludes_the_medium_time_of_the_probes() {
             assert!(is_near(seen, lag), "{seen:?} of {lag:?} with {each} us");
         }
         assert!((lag * 5 / 4..lag * 5 / 4 + ms(3)).contains(&path.lag.allowed()));
-        assert_eq!(path.lag.spare(), if lag < ms(1) { ms(1) } else { Span::ZERO }, "with a lag of {lag:?}");
     }
+}
+
+#[test]
+fn the_target_is_longer_than_needed_where_no_sample_has_a_lag() {
+    let micros = Span::from_micros;
+    for (lag, expected) in [(200, 1_000), (500, 1_000), (700, 600), (2_000, 0)] {
+        let mut path = Path::new(micros(250));
+        path.measure(micros(lag));
+        assert_eq!(path.lag.spare(), Span::ZERO, "one sample may be short by chance");
+        path.measure(micros(lag));
+        assert_eq!(path.lag.spare(), micros(expected), "with a lag of {lag} us");
+    }
+    // Jitter: one long sample of six is enough.
+    let mut path = Path::new(micros(250));
+    path.measure(ms(4));
+    for _ in 1..6 {
+        path.measure(micros(200));
+        assert_eq!(path.lag.spare(), Span::ZERO);
+    }
+    path.measure(micros(200));
+    assert_eq!(path.lag.spare(), ms(1));
 }
 
 #[test]
