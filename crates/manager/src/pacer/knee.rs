@@ -69,6 +69,9 @@ const FALLEN: u64 = 850;
 const FINE_WINDOWS: u64 = 8;
 /// Windows of which the rate is a mean.
 const MEAN_OF: u64 = 16;
+/// Allowance found after an insertion, in medium time, above which it is reduced once more: the search may have ended by chance, beside
+/// a queue from before, and fine trials would take half a minute to correct that.
+const DOUBTED: Span = Span::from_millis(8);
 /// Time between two fine trials: at least, at most.
 const WAIT: (Span, Span) = (Span::from_secs(1), Span::from_secs(16));
 
@@ -102,6 +105,8 @@ pub(crate) struct Knee {
     peak: Span,
     /// Starved windows judged in a row.
     starved_in_row: u32,
+    /// Whether what was found after the insertion is beyond doubt.
+    is_sure: bool,
     /// Schedule of trials of a smaller allowance because less is in use.
     unused: Schedule,
 }
@@ -231,6 +236,7 @@ impl Knee {
             packet: Span::ZERO,
             peak: Span::ZERO,
             starved_in_row: 0,
+            is_sure: false,
             unused: Schedule::at(now),
         }
     }
@@ -483,6 +489,13 @@ impl Knee {
         if self.fine.is_unjudged && self.usual.windows >= 2 && now >= self.fine.next {
             self.fine.is_unjudged = false;
             return self.begin(Kind::Double { rescue: false });
+        }
+        if !self.is_sure && self.usual.windows > 2 && now >= self.fine.next {
+            self.is_sure = true;
+            if self.allowance > self.believed(DOUBTED) {
+                self.fine = Schedule::at(now);
+                return self.begin(Kind::Halve { last: true });
+            }
         }
         if self.usual.windows < FINE_WINDOWS {
             return;

@@ -112,6 +112,20 @@ fn a_lag_is_allowed_within_three_seconds_without_much_excess() {
 }
 
 #[test]
+fn a_large_allowance_after_an_insertion_is_reduced_once_more() {
+    for (lag, most) in [(0, 3), (20, 30)] {
+        let mut path = Path::new(move |_, left| left + ms(lag));
+        path.saturate(1);
+        // The search has ended too early, by chance, and later it does not begin anew.
+        (path.knee.is_sure, path.knee.best) = (false, (1_000_000_000, path.now));
+        path.knee.end(path.now, ms(30), false);
+        path.saturate(5);
+        assert!(path.knee.is_sure && path.knee.get() <= ms(most), "{lag} ms: {:?}", path.knee.get());
+        assert!(path.saturate(10) > 965, "{lag} ms");
+    }
+}
+
+#[test]
 fn answers_with_jitter_and_in_batches_leave_the_medium_busy() {
     let mut jitter = Path::new(|random, left| left + Span::from_nanos(random % 10_000_000));
     let mut batches = Path::new(|_, left| {
