@@ -3,7 +3,7 @@
 use evenair_manager::{AccessPoint, AccessPointError, Config, Label, MacPrefix};
 use evenair_packet::MacAddr;
 use evenair_reader::{FromWritten, List, Problems, Scalar, Written};
-use evenair_wifi::Standard;
+use evenair_wifi::{Phy, Standard};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -102,12 +102,12 @@ fn label(written: &Written<String>, problems: &mut Problems) -> Option<Label> {
     label
 }
 
-/// Adds all access points to a configuration that is otherwise valid.
-pub(crate) fn check(specs: &[AccessPointSpec], mut config: Config, problems: &mut Problems) -> Option<Config> {
+/// All access points, where the default standard is that of `phy`.
+pub(crate) fn check(specs: &[AccessPointSpec], phy: &Phy, problems: &mut Problems) -> Option<Vec<AccessPoint>> {
     let checked: Vec<_> = specs.iter().map(|spec| spec.check(problems)).collect();
-    let checked: Vec<AccessPoint> = checked.into_iter().collect::<Option<_>>()?;
-    config.access_points = checked;
-    let Err(error) = config.check_access_points() else { return Some(config) };
+    let mut config = Config::new(phy.clone());
+    config.access_points = checked.into_iter().collect::<Option<_>>()?;
+    let Err(error) = config.check_access_points() else { return Some(config.access_points) };
     // The position of the error is the first access point that makes the configuration invalid.
     let wrong = |count: &usize| {
         let few = Config { access_points: config.access_points[..*count].to_vec(), ..config.clone() };
@@ -131,7 +131,6 @@ pub(crate) fn check(specs: &[AccessPointSpec], mut config: Config, problems: &mu
 #[cfg(test)]
 mod tests {
     use evenair_reader as reader;
-    use evenair_wifi::Phy;
 
     use super::*;
     use crate::ManagerSpec;
@@ -180,6 +179,11 @@ domain = "hall"
         assert!(mixed.contains(":10:12") && mixed.contains("standard = \"802.11g\", or another domain"), "{mixed}");
         let wrong = refused("standard = \"802.11\"\n");
         assert!(wrong.contains(":10:12") && wrong.contains("\"802.11b\", \"802.11a\""), "{wrong}");
+        let both = points(&format!("aqm = \"red\"\n{TWO}vlan = [11]\n")).unwrap_err();
+        assert!(
+            both.contains(":1:7: aqm: \"red\"") && both.contains(":9:8: access_point.yard.name: the VLAN 11 is of two"),
+            "{both}"
+        );
         assert!(points(&format!("uplink_limit = {{}}\n{TWO}")).is_ok(), "each medium has a limit of its own");
     }
 }

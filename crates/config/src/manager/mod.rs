@@ -232,6 +232,7 @@ impl ManagerSpec {
         let rssi = self.rssi.as_ref().map(|rssi| rssi.check(phy, problems));
         let receiver = self.receiver.as_ref().map(|receiver| receiver.check(problems));
         let uplink_limit = self.uplink_limit.as_ref().map(|limit| limit.check(problems));
+        let access_points = access_point::check(&self.access_point, phy, problems);
 
         let config = Config {
             phy: phy.clone(),
@@ -271,7 +272,7 @@ impl ManagerSpec {
                 Some(limit) => limit,
                 None => None,
             },
-            access_points: Vec::new(),
+            access_points: access_points?,
             // Set by the owner of the packet memory.
             held_limit: None,
             flow_limit: flow_limit?,
@@ -294,7 +295,6 @@ impl ManagerSpec {
             // For experiments, which set it themselves.
             without: Without::NOTHING,
         };
-        let config = access_point::check(&self.access_point, config, problems)?;
         config.check().expect("what the manager checks was checked here, with places");
         Some(config)
     }
