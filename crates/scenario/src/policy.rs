@@ -249,6 +249,7 @@ impl Policy {
             }
         }
         merge(&mut scenario, &tables);
+        drop_weights_of_no_effect(&mut scenario);
         self.switch_the_box(&mut scenario);
         toml::to_string(&scenario).map_err(|error| PolicyError(format!("policy {}: {error}", self.name)))
     }
@@ -286,6 +287,18 @@ fn fit_levels(own: &mut Table, site: &Table) {
     if lacks(levels, "application") {
         let flow = levels.iter().position(|level| level.as_str() == Some("flow")).unwrap_or(levels.len());
         levels.insert(flow, "application".into());
+    }
+}
+
+/// Drops the weights of stations if a queue discipline takes the place of all that knows them.
+fn drop_weights_of_no_effect(scenario: &mut Table) {
+    let manager = scenario.get("manager").and_then(Value::as_table);
+    if !manager.is_some_and(|manager| manager.contains_key("queue") && !manager.contains_key("wan")) {
+        return;
+    }
+    let stations = scenario.get_mut("station").and_then(Value::as_array_mut);
+    for station in stations.into_iter().flatten().filter_map(Value::as_table_mut) {
+        station.remove("weight");
     }
 }
 
@@ -344,6 +357,10 @@ mod tests {
         let las = under(&Policy::named("las-ack").unwrap(), TEXT);
         let (_, manager) = las.box_tables();
         assert!(manager.levels.is_none() && manager.queue.is_some_and(|queue| queue.floor.is_some()));
+        let weighted = TEXT.replace("rate = \"11 Mb/s\"\n", "rate = \"11 Mb/s\"\nweight = 3\n");
+        let weights = |name: &str| applied(&Policy::named(name).unwrap(), &weighted).matches("weight = 3").count();
+        assert_eq!((weights("evenair"), weights("ap-drr"), weights("las-ack")), (1, 1, 0));
+        under(&Policy::named("las-ack").unwrap(), &weighted);
         assert!(under(&Policy::named("ap-drr").unwrap(), TEXT).radio.ap_queue.is_some());
     }
 

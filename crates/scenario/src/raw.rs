@@ -388,7 +388,8 @@ pub(crate) struct StationRaw {
     pub streams: Option<Written<u32>>,
     /// Standard of the station, where it is older than that of the BSS; with mcs. Default: that of the BSS.
     pub standard: Option<Written<Standard>>,
-    /// Its share in the manager's policy, relative to other stations. Default: 1.
+    /// Its share in the manager's policy, relative to other stations; not with a [manager.queue], unless there is a [manager.wan].
+    /// Default: 1.
     pub weight: Option<Written<u32, Weights>>,
     /// Its class in the manager's policy, one of [[manager.class]]. Default: none.
     pub class: Option<Written<String>>,

@@ -103,7 +103,8 @@ fn stations(scenario: &Scenario) -> impl Iterator<Item = StationSpec> {
             mac: Written::new(plan::host(scenario, index).mac.to_string()),
             name: Some(Written::new(host.name.as_str())),
             rate: scenario.telemetry.rates.then(|| Written::new(rate_text(rate))),
-            weight: Some(Written::new(weight)),
+            // A queue discipline refuses weights.
+            weight: (weight != 1).then(|| Written::new(weight)),
             class: scenario.class_of(index).map(Written::new),
         }),
         Place::Lan | Place::Wan => None,

@@ -6,7 +6,7 @@ use evenair_config::manager::Weights;
 use evenair_config::{ManagerSpec, RateSpec, station_rate};
 use evenair_manager::StationConfig;
 use evenair_packet::MacAddr;
-use evenair_reader::{OrDefault, Problems, Written};
+use evenair_reader::{Problems, Written};
 use evenair_wifi::{Phy, PhyRate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub struct StationSpec {
     /// Default: the manager's `default_rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Written<RateSpec>>,
-    /// Its share relative to other stations. Default: 1.
+    /// Its share relative to other stations; not with a `[manager.queue]`, unless there is a `[manager.wan]`. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<Written<u32, Weights>>,
     /// Its class.
@@ -55,7 +55,7 @@ impl StationSpec {
             None => Some(default_rate),
             Some(written) => station_rate(phys, written, problems),
         };
-        let weight = self.weight.get_or(1, problems);
+        let weight = manager.station_weight(&self.weight, problems);
         let class = match &self.class {
             None => None,
             Some(written) => {

@@ -69,6 +69,22 @@ fn stations_have_names() {
 }
 
 #[test]
+fn a_weight_beside_a_queue_discipline_is_refused_unless_the_internet_link_has_one() {
+    let text = GOOD.replace("levels = [\"class\", \"station\"]", "queue = { discipline = \"fq-codel\" }");
+    assert!(BoxConfig::parse(&text, "box.toml").is_ok());
+    let error = BoxConfig::parse(&format!("{text}weight = 2\n"), "box.toml").expect_err("no effect").to_string();
+    assert!(error.contains("box.toml:17:10: station.1.weight: "), "{error}");
+    assert!(
+        error.contains("\"fq-codel\" knows no weights of stations; allowed: without weight, or without"),
+        "{error}"
+    );
+    let wan = "[manager.wan]\nup = \"2 Mb/s\"\ndown = \"8 Mb/s\"\nlan = [\"10.0.0.0/8\"]\n[[station]]";
+    let text = format!("{text}weight = 2\n").replace("[[station]]", wan);
+    let config = BoxConfig::parse(&text, "box.toml").expect("the Internet link's queues have weights");
+    assert_eq!(config.manager.stations[0].weight, 2);
+}
+
+#[test]
 fn everything_wrong_is_reported_at_once_with_its_line() {
     let bad = GOOD.replace("\"5.5 Mb/s\"", "\"54 Mb/s\"").replace("class = \"gold\"", "class = \"silver\"");
     let bad = bad.replace("02:00:00:00:00:01", "02:00").replace("wire = \"eth0\"", "wire = \"eth1\"");

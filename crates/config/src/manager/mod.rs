@@ -299,6 +299,15 @@ impl ManagerSpec {
         Some(config)
     }
 
+    /// A station's weight, by default 1. It is refused where nothing uses it: the Internet link's queues do even beside a discipline.
+    pub fn station_weight(&self, written: &Option<Written<u32, Weights>>, problems: &mut Problems) -> Option<u32> {
+        if let (Some(written), true, Some(queue)) = (written, self.wan.is_none(), &self.queue) {
+            let what = format!("the queue discipline {} knows no weights of stations", queue.discipline);
+            problems.add(written.span(), what, "without weight, or without [manager.queue]");
+        }
+        written.get_or(1, problems)
+    }
+
     /// The same, with the site's values where this leaves the Internet link open: its rates down and up, and the networks on the near
     /// side.
     #[must_use]

@@ -192,7 +192,7 @@ fn station_place(
 ) -> Place {
     // A placeholder, so that later checks know the name.
     let rate = rates.of_station(raw, problems).unwrap_or(Rates::stand_in());
-    let weight = raw.weight.get_or(1, problems).unwrap_or(1);
+    let weight = manager.station_weight(&raw.weight, problems).unwrap_or(1);
     let class = raw.class.as_ref().and_then(|written| {
         let id = manager.class_id(&written.get(problems)?);
         if id.is_none() {

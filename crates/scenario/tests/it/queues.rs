@@ -228,6 +228,15 @@ fn the_mac_holds_as_many_packets_as_without_airtime_limits() {
 }
 
 #[test]
+fn weights_of_stations_are_refused_beside_a_queue_of_the_manager() {
+    let weighted = "[[station]]\nname = \"heavy\"\nrate = \"11 Mb/s\"\nweight = 2";
+    let with = |manager: &str| queue(&format!("discipline = \"codel\"\n{manager}\n{weighted}"));
+    assert!(with("").is_ok());
+    let error = with("[manager.queue]\ndiscipline = \"drr\"").expect_err("no effect");
+    assert!(error.contains("station.heavy.weight: the queue discipline \"drr\" knows no weights"), "{error}");
+}
+
+#[test]
 fn airtime_weights_are_of_the_stations_that_are_named() {
     let weights = |words: &str| mac80211(words).weights.into_iter().collect::<Vec<_>>();
     assert_eq!(weights(""), []);
