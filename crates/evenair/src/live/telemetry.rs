@@ -52,6 +52,10 @@ pub struct TelemetryArgs {
     /// Accept any certificate over HTTPS
     #[arg(long, requires = "kind")]
     no_verify: bool,
+    /// A PEM file with the server's own certificate, trusted over HTTPS whatever name it is for; or with that of the authority
+    /// that signed it for the name in the URL
+    #[arg(long, requires = "kind", value_name = "FILE", conflicts_with = "no_verify")]
+    certificate: Option<String>,
     /// hostapd: its control socket
     #[arg(long, requires = "kind", value_name = "PATH")]
     socket: Option<String>,
@@ -131,7 +135,7 @@ fn one(kind: &str, args: &TelemetryArgs) -> Result<SourceConfig> {
         url: written(&args.url),
         site: written(&args.site),
         verify: args.no_verify.then(|| Written::new(false)),
-        certificate: None,
+        certificate: written(&args.certificate),
         socket: written(&args.socket),
         interface: written(&args.interface),
     };
@@ -194,8 +198,9 @@ fn modes(station: &StationReading) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Args as _;
+    use clap::{Args as _, FromArgMatches as _};
     use evenair_boxfile::SourceKind;
+    use evenair_telemetry::Tls;
     use evenair_wifi::{ModeTextError, PhyMode};
 
     use super::*;
@@ -204,6 +209,28 @@ mod tests {
     fn help_lists_the_kinds_of_the_configuration_file() {
         let help = TelemetryArgs::augment_args(clap::Command::new("telemetry")).render_help().to_string();
         assert!(help.contains("\"unifi\", \"ubus\"") && help.contains("\"evenair\""), "{help}");
+    }
+
+    #[test]
+    fn a_certificate_is_read_as_that_of_the_configuration_file() {
+        let parse = |more: &[&str]| {
+            let words = ["telemetry", "--kind", "evenair", "--url", "https://127.0.0.1:1"].iter().chain(more);
+            let matches = TelemetryArgs::augment_args(clap::Command::new("telemetry")).try_get_matches_from(words)?;
+            TelemetryArgs::from_arg_matches(&matches)
+        };
+        let source = |file: &str| one("evenair", &parse(&["--certificate", file]).expect("options"));
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("ap.pem");
+        let path = file.to_str().expect("a path in UTF-8");
+        let pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        std::fs::write(&file, pem).expect("written");
+        let SourceKind::Remote { tls, .. } = source(path).expect("a source").kind else { panic!("another kind") };
+        assert_eq!(tls, Tls::Pinned(pem.into()));
+        std::fs::write(&file, "a key").expect("written");
+        let error = source(path).expect_err("no certificate").to_string();
+        assert!(error.contains("ap.pem is no certificate; right: a certificate in PEM"), "{error}");
+        let both = parse(&["--certificate", path, "--no-verify"]).err().expect("refused").to_string();
+        assert!(both.contains("cannot be used with"), "{both}");
     }
 
     #[test]
