@@ -16,6 +16,10 @@ use std::process::{Command, ExitCode};
 use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
 
+use crate::networks::{HE_7, Network, cpu_seconds};
+
+mod networks;
+
 /// IP-level size of the packets.
 const PACKET_BYTES: u32 = 1_000;
 /// Size of a full TCP segment with its headers.
@@ -27,57 +31,14 @@ const COUNTS: [u32; 4] = [10, 100, 1_000, 2_000];
 /// Number of measurements of each.
 const TIMES: usize = 9;
 
-/// A network.
-struct Network {
-    /// Keys of `[radio]`.
-    radio: &'static str,
-    /// Keys of `[lan]`.
-    lan: &'static str,
-    /// Rate of the stations.
-    rate: &'static str,
-}
-
 /// 802.11g: every frame is sent alone.
 const DOT11G: Network = Network {
     radio: r#"standard = "802.11g"
 ap_buffer = "5000 packets""#,
     lan: r#"rate = "100 Mb/s"
 delay = "1 ms""#,
-    rate: r#"rate = "54 Mb/s""#,
+    station: r#"rate = "54 Mb/s""#,
 };
-/// 802.11ax with aggregates, as in the example `speed`.
-const HE_7: Network = Network {
-    radio: r#"standard = "802.11ax"
-profile = "ns-3"
-ap_buffer = "1000 packets"
-station_buffer = "500 packets""#,
-    lan: r#"rate = "10 Gb/s"
-delay = "10 ms""#,
-    rate: "mcs = 7",
-};
-
-fn scenario(network: &Network, stations: u32, seconds: u32, traffic: &str) -> Result<Scenario, Box<dyn Error>> {
-    let Network { radio, lan, rate } = network;
-    let text = format!(
-        r#"version = 1
-name = "scaling"
-duration = "{seconds} s"
-[radio]
-{radio}
-[lan]
-{lan}
-[[station]]
-name = "sta"
-count = {stations}
-{rate}
-[[server]]
-name = "server"
-{traffic}
-"#
-    );
-    Ok(Scenario::parse(&text, "scaling.toml")?)
-}
-
 /// All stations together send 15 Mb/s.
 fn datagrams(stations: u32) -> String {
     let payload = PACKET_BYTES - 28;
@@ -91,13 +52,6 @@ fn datagrams(stations: u32) -> String {
 fn downloads(_: u32) -> String {
     "[[bulk]]\nname = \"down\"\nstations = [\"sta\"]\nserver = \"server\"\ndirection = \"down\"\nstagger = \"1 ms\"\n"
         .into()
-}
-
-/// CPU time of this thread so far, which Linux reports in nanoseconds.
-fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
-    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let run_ns: f64 = schedstat.split(' ').next().unwrap_or_default().parse()?;
-    Ok(run_ns / 1e9)
 }
 
 /// Cost and results of a run.
@@ -141,8 +95,8 @@ fn a_frame(stations: u32, traffic: &str) -> Result<(f64, f64), Box<dyn Error>> {
     const SHORT_S: u32 = 20;
     const LONG_S: u32 = 220;
     // The difference of two durations excludes the set-up and the start.
-    let short = cost(&scenario(&DOT11G, stations, SHORT_S, traffic)?)?;
-    let long = cost(&scenario(&DOT11G, stations, LONG_S, traffic)?)?;
+    let short = cost(&DOT11G.scenario("scaling", stations, SHORT_S, traffic)?)?;
+    let long = cost(&DOT11G.scenario("scaling", stations, LONG_S, traffic)?)?;
     let frames = (long.frames - short.frames) as f64;
     Ok(((long.cpu_s - short.cpu_s) / frames * 1e9, long.megabits / f64::from(LONG_S)))
 }
@@ -171,7 +125,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let traffic = if kind == "datagrams" { datagrams } else { downloads };
         let (stations, seconds) = (stations.parse()?, seconds.parse()?);
         let network = if kind == "aggregates" { HE_7 } else { DOT11G };
-        let cost = cost(&scenario(&network, stations, seconds, &traffic(stations))?)?;
+        let cost = cost(&network.scenario("scaling", stations, seconds, &traffic(stations))?)?;
         if cost.settled_segments > 0.0 {
             let (segments, ns) = (cost.settled_segments, cost.settled_cpu_s * 1e9 / cost.settled_segments);
             println!("after {SETTLED_S} s: {segments:.0} segments, {ns:.0} ns each");

@@ -7,18 +7,11 @@
 use std::error::Error;
 use std::ops::ControlFlow;
 
-use evenair_scenario::Scenario;
 use evenair_sim::{SimOptions, run_with, tcp};
 
-/// A network with the settings of the comparisons with ns-3.
-struct Network {
-    /// Keys of `[radio]`.
-    radio: &'static str,
-    /// Rate of the wired network.
-    lan: &'static str,
-    /// Keys of the stations.
-    station: &'static str,
-}
+use crate::networks::{HE_7, LAN_10_GB, Network, cpu_seconds};
+
+mod networks;
 
 const DOT11B: Network = Network {
     radio: r#"standard = "802.11b"
@@ -26,16 +19,9 @@ basic_rates = ["1 Mb/s", "2 Mb/s"]
 after_collision = "difs"
 ap_buffer = "200 packets"
 station_buffer = "100 packets""#,
-    lan: "100 Mb/s",
+    lan: r#"rate = "100 Mb/s"
+delay = "10 ms""#,
     station: r#"rate = "11 Mb/s""#,
-};
-const HE_7: Network = Network {
-    radio: r#"standard = "802.11ax"
-profile = "ns-3"
-ap_buffer = "1000 packets"
-station_buffer = "500 packets""#,
-    lan: "10 Gb/s",
-    station: "mcs = 7",
 };
 const VHT_8: Network = Network {
     radio: r#"standard = "802.11ac"
@@ -43,7 +29,7 @@ width = "80 MHz"
 profile = "ns-3"
 ap_buffer = "1000 packets"
 station_buffer = "500 packets""#,
-    lan: "10 Gb/s",
+    lan: LAN_10_GB,
     station: "mcs = 8\nstreams = 2",
 };
 
@@ -54,29 +40,6 @@ struct Case {
     stations: u32,
     seconds: u32,
     traffic: &'static str,
-}
-
-fn scenario(case: &Case) -> Result<Scenario, Box<dyn Error>> {
-    let Case { network: Network { radio, lan, station }, stations, seconds, traffic, .. } = case;
-    let text = format!(
-        r#"version = 1
-name = "speed"
-duration = "{seconds} s"
-[radio]
-{radio}
-[lan]
-rate = "{lan}"
-delay = "10 ms"
-[[station]]
-name = "sta"
-count = {stations}
-{station}
-[[server]]
-name = "server"
-{traffic}
-"#
-    );
-    Ok(Scenario::parse(&text, "speed.toml")?)
 }
 
 const DATAGRAMS: &str = r#"[[udp]]
@@ -138,13 +101,6 @@ at = "0 s"
 do = "insert"
 "#;
 
-/// CPU time of this thread so far, which Linux reports in nanoseconds.
-fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
-    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    let run_ns: f64 = schedstat.split(' ').next().unwrap_or_default().parse()?;
-    Ok(run_ns / 1e9)
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let case = |name, network, stations, seconds, traffic| Case { name, network, stations, seconds, traffic };
     let cases = [
@@ -163,8 +119,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = SimOptions { tcp: Some(tcp::Config::ns3()), ..SimOptions::default() };
     let wanted = std::env::args().nth(1).unwrap_or_default();
     for case in cases.iter().filter(|case| case.name.contains(&wanted)) {
-        let Case { name, seconds, .. } = *case;
-        let scenario = scenario(case)?;
+        let Case { name, network, stations, seconds, traffic } = *case;
+        let scenario = network.scenario("speed", stations, seconds, traffic)?;
         let before = cpu_seconds()?;
         let mut total = 0.0;
         run_with(&scenario, &options, |progress| {

@@ -12,8 +12,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
 use crate::mode::ReportedMode;
-use crate::source::{AccessPointReading, Reading, Source, StationReading, TelemetryError, frequency, mac};
-use crate::unifi::number;
+use crate::source::{AccessPointReading, Reading, Source, StationReading, TelemetryError, frequency, mac, number};
 
 /// Another evenair that listens.
 #[derive(Debug)]

@@ -28,8 +28,7 @@ use evenair_packet::MacAddr;
 use serde_json::Value;
 
 use crate::http::{Answer, Http, Tls};
-use crate::source::{Credentials, Reading, Source, StationReading, TelemetryError, mac};
-use crate::unifi::number;
+use crate::source::{Credentials, Reading, Source, StationReading, TelemetryError, mac, number};
 
 /// The menus with a table of stations, and the fields of the table.
 const MENUS: [(&str, &str); 2] = [

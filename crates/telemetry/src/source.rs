@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use evenair_packet::MacAddr;
+use serde_json::Value;
 
 use crate::mode::ReportedMode;
 
@@ -223,6 +224,12 @@ pub(crate) fn channel_mhz(number: i64, at_6_ghz: bool) -> Option<u16> {
 /// A valid frequency in MHz. Sources report 0 without a radio.
 pub(crate) fn frequency(mhz: i64) -> Option<u16> {
     u16::try_from(mhz).ok().filter(|&mhz| mhz > 0)
+}
+
+/// An integer, also if it is written with a fraction.
+pub(crate) fn number(value: &Value) -> Option<i64> {
+    // Casting saturates, and turns NaN into zero.
+    value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))
 }
 
 /// Parses a MAC address in any common notation: with colons, hyphens or dots, or bare.

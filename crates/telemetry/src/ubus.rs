@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use crate::http::{Http, Tls};
 use crate::mode::{Parts, ReportedMode, guard, he_guard};
-use crate::source::{Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, frequency, mac};
-use crate::unifi::number;
+use crate::source::{
+    Credentials, MOST_STATIONS, Reading, Source, StationReading, TelemetryError, frequency, mac, number,
+};
 
 /// The session id of unauthenticated calls.
 const NOBODY: &str = "00000000000000000000000000000000";

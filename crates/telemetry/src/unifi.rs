@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::http::{Answer, Http, Tls};
-use crate::source::{Credentials, Reading, Source, StationReading, TelemetryError, channel_mhz, mac};
+use crate::source::{Credentials, Reading, Source, StationReading, TelemetryError, channel_mhz, mac, number};
 
 /// A controller.
 #[derive(Debug)]
@@ -146,10 +146,4 @@ pub fn read(answer: &Value) -> Result<Reading, TelemetryError> {
 fn needs_second_factor(answer: &Answer) -> bool {
     let body = answer.json().unwrap_or_default();
     answer.status == 499 || body["code"] == "MFA_AUTH_REQUIRED" || body["meta"]["msg"] == "api.err.Ubic2faTokenRequired"
-}
-
-/// An integer, also if it is written with a fraction.
-pub(crate) fn number(value: &Value) -> Option<i64> {
-    // Casting saturates, and turns NaN into zero.
-    value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))
 }
