@@ -9,25 +9,11 @@ use evenair_medium::{
 use evenair_units::{Airtime, Bytes, Instant, Span, Streams};
 use evenair_wifi::Standard;
 
-use crate::{config, rate, unlimited};
+use crate::{ACK_US, CTS_US, DATA_US, DIFS_US, RTS_US, SIFS_US, SLOT_US, TIMEOUT_US, at_us, config, rate, unlimited};
 
-/// 802.11b, 1500-byte packets at 11 Mb/s: airtimes of DATA, of ACK and CTS, and of RTS at 2 Mb/s.
-const DATA_US: u64 = 1_310;
-const ACK_US: u64 = 248;
-const RTS_US: u64 = 272;
-const CTS_US: u64 = 248;
-const SLOT_US: u64 = 20;
-const SIFS_US: u64 = 10;
-const DIFS_US: u64 = 50;
 const EIFS_US: u64 = 364;
-/// Response timeout: SIFS, a slot, and the long preamble.
-const TIMEOUT_US: u64 = 222;
 
 type Frames = Medium<u32>;
-
-fn at_us(us: u64) -> Instant {
-    Instant::ZERO + Span::from_micros(us)
-}
 
 fn us(span: Span) -> u64 {
     assert_eq!(span.as_nanos() % 1_000, 0, "{span} is not whole microseconds");

@@ -3,25 +3,11 @@
 use evenair_medium::{
     AccessCategory, AfterCollision, Counters, Event, Limit, Medium, MediumConfig, Mpdu, NodeConfig, NodeId, To,
 };
-use evenair_units::{Bytes, Instant, Span, Streams};
+use evenair_units::{Bytes, Instant, Streams};
 use evenair_wifi::Standard;
 
 use crate::saturation::{assert_near, saturate_where};
-use crate::{config, hidden_pair, rate};
-
-/// 802.11b, 1500-byte packets at 11 Mb/s: airtimes of DATA, of ACK and CTS, and of RTS at 2 Mb/s.
-const DATA_US: u64 = 1_310;
-const ACK_US: u64 = 248;
-const RTS_US: u64 = 272;
-const CTS_US: u64 = 248;
-const SLOT_US: u64 = 20;
-const SIFS_US: u64 = 10;
-const DIFS_US: u64 = 50;
-const TIMEOUT_US: u64 = 222;
-
-fn at_us(us: u64) -> Instant {
-    Instant::ZERO + Span::from_micros(us)
-}
+use crate::{ACK_US, CTS_US, DATA_US, DIFS_US, RTS_US, SIFS_US, SLOT_US, TIMEOUT_US, at_us, config, hidden_pair, rate};
 
 fn dot11b(rts_threshold: Option<Bytes>) -> MediumConfig {
     MediumConfig { rts_threshold, ..config(Standard::Dot11b, AfterCollision::Eifs) }

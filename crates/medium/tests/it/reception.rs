@@ -7,12 +7,7 @@ use evenair_medium::{
 use evenair_units::{Bytes, Db, Dbm, Instant, Span, Streams};
 use evenair_wifi::{BitErrorRate, EdcaParameters, EdcaSet, PathLoss, Phy, Position, Standard};
 
-use crate::rate;
-
-const DATA_US: u64 = 1_310;
-const ACK_US: u64 = 248;
-const SIFS_US: u64 = 10;
-const DIFS_US: u64 = 50;
+use crate::{ACK_US, DATA_US, DIFS_US, SIFS_US, rate};
 
 fn mpdu(to: NodeId, msdu: u64, frame: u32) -> Mpdu<u32> {
     let rate = rate(Standard::Dot11b, 11);

@@ -7,15 +7,13 @@ use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
 use evenair_sim::run;
 
+use crate::site::phase;
+
 const CAPPED: [(&str, &str); 1] = [("tcp.receive_buffer", "256 kB")];
 
 fn simulate(file: &str, sets: &[(&str, &str)]) -> RunResult {
     let path = format!("{}/../../scenarios/adwiser/{file}.toml", env!("CARGO_MANIFEST_DIR"));
     run(&Scenario::load_with(path, sets).expect("a sound scenario"), |_| ()).expect("it can be simulated")
-}
-
-fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
-    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
 }
 
 fn of_flow(phase: &PhaseResult, app: &str) -> f64 {

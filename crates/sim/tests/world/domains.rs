@@ -6,7 +6,7 @@ use evenair_sim::run;
 use evenair_units::{BitRate, Bytes};
 use evenair_wifi::{Phy, Standard, TcpShape, tcp_capacity};
 
-use crate::site::Site;
+use crate::site::{Site, phase};
 
 const TWO_CHANNELS: &str = include_str!("../../../../scenarios/box/b07-two-channels.toml");
 const ONE_CHANNEL: &str = include_str!("../../../../scenarios/box/b08-one-channel.toml");
@@ -23,10 +23,6 @@ fn capacity(mbps: u64) -> f64 {
     let shape = TcpShape { data_ip: Bytes(1500), ack_ip: Bytes(52), d_milli: 2_000, rts_threshold: None };
     let rate = phy.standard().rate(BitRate::from_mbps(mbps)).expect("a rate of the standard");
     tcp_capacity(&phy, rate, &shape).as_mbps_f64()
-}
-
-fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
-    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
 }
 
 fn domain<'a>(phase: &'a PhaseResult, name: &str) -> &'a DomainResult {

@@ -4,7 +4,7 @@
 use evenair_api::Hop;
 use evenair_results::{PhaseResult, RunResult};
 
-use crate::site::Site;
+use crate::site::{Site, phase};
 
 /// 802.11a at 54 Mb/s and an Internet link of 8 Mb/s with 300 ms of round-trip time.
 fn site(duration: u32) -> Site {
@@ -23,10 +23,6 @@ fn site_at(delay_ms: u32, duration: u32) -> Site {
         .server("internet", "at = 'wan'")
         .insert(2)
         .with("[manager.wan]\nshare = '90 %'")
-}
-
-fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
-    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
 }
 
 fn idle(phase: &PhaseResult) -> f64 {

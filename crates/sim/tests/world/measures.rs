@@ -3,7 +3,7 @@
 use evenair_results::{LossCount, NodeResult, PhaseResult, RunResult, scalar, scalars};
 use evenair_scenario::measures::measure_named;
 
-use crate::site::Site;
+use crate::site::{Site, phase};
 
 /// Stations at 11 Mb/s of 802.11b and a server on the LAN.
 fn cell(stations: u32, seconds: u32) -> Site {
@@ -31,10 +31,6 @@ fn both_ways(site: Site) -> Site {
         .insert(10)
         .phase("first", 2, 10)
         .phase("second", 10, 20)
-}
-
-fn phase<'a>(run: &'a RunResult, name: &str) -> &'a PhaseResult {
-    run.phases.iter().find(|phase| phase.name == name).unwrap()
 }
 
 fn lost(node: &NodeResult) -> u64 {

@@ -5,8 +5,13 @@
 
 use std::fmt::Display;
 
-use evenair_results::RunResult;
+use evenair_results::{PhaseResult, RunResult};
 use evenair_scenario::Scenario;
+
+/// The phase of this name.
+pub fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
+    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
+}
 
 /// A scenario with a server `server` on the LAN, if no other is named.
 #[derive(Clone)]

@@ -6,7 +6,7 @@
 
 use evenair_results::{PhaseResult, RunResult};
 
-use crate::site::Site;
+use crate::site::{Site, phase};
 
 /// Five downloads and five uploads at 11 Mb/s; the box is inserted after two seconds and evaluated from the tenth on.
 fn site() -> Site {
@@ -24,10 +24,6 @@ fn evaluated(from: u32, to: u32, direction: &str) -> Site {
         .phase("managed", from, to)
         .radio("802.11b", "preamble = 'short'\nbasic_rates = ['1 Mb/s', '2 Mb/s']")
         .and("rts_threshold = '500 bytes'\nap_buffer = '150 kB'")
-}
-
-fn phase<'a>(result: &'a RunResult, name: &str) -> &'a PhaseResult {
-    result.phases.iter().find(|phase| phase.name == name).expect("the scenario has the phase")
 }
 
 /// 95th percentile of the time that packets spend in the access point, in ms.
