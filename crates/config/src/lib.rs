@@ -13,10 +13,7 @@ pub mod queue;
 use evenair_manager::Direction;
 
 pub use aggregates::BrokenAggregates;
-pub use manager::{
-    AccessPointSpec, ApplicationSpec, ClassSpec, ControllerKind, ControllerSpec, Fairness, InternetSpec, LevelKind,
-    ManagerSpec, MatchSpec, RadioName, ReceiverSpec, RuleKind, UplinkLimitSpec, VoiceSpec,
-};
+pub use manager::ManagerSpec;
 pub use phy::{PhySpec, RateSpec, RtsThresholds, phy_rate, station_rate};
 
 evenair_reader::words!(DirectionWord(Direction) { "up" => Direction::Up, "down" => Direction::Down });

@@ -128,4 +128,4 @@ pub use stations::reports::{RateReport, ReportCounts, ReportedRate, RssiClass, R
 pub use uplink::{LimitRule, Steps, UplinkLimit, UplinkReport};
 pub use voice::{Codec, Combination, Refusal, SpeechReport, VoiceConfig, VoiceError};
 pub use wan::config::WanConfig;
-pub use wan::leases::{LEASE, Lease, LinkNeed, LinkShare, Turn};
+pub use wan::leases::{Lease, LinkNeed, LinkShare, Turn};

@@ -110,7 +110,7 @@ pub struct SimOptions {
     pub watching: Option<Watching>,
     /// Records each TCP packet between the box and a station ([`Simulation::wlan_times`]), in memory that grows with their number.
     pub record_wlan: bool,
-    /// Records each packet on the WLAN ([`Simulation::take_packets`]), in memory until the records are taken.
+    /// Records each packet on the WLAN, in memory until the records are taken: for [`run_recorded`].
     pub record_packets: bool,
     /// Mechanisms of the box's controller that are left out, to see what they are good for.
     pub without: Without,

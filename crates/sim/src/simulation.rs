@@ -174,12 +174,12 @@ impl Simulation {
     }
 
     /// The seconds of the box since the last call, if it is watched ([`SimOptions::watching`]).
-    pub fn take_seconds(&mut self) -> Vec<Second> {
+    pub(crate) fn take_seconds(&mut self) -> Vec<Second> {
         self.world.watch.as_mut().map(|watch| watch.take_seconds()).unwrap_or_default()
     }
 
     /// The packets on the WLAN that were delivered or lost since the last call, if they are recorded ([`SimOptions::record_packets`]).
-    pub fn take_packets(&mut self) -> Vec<PacketRecord> {
+    pub(crate) fn take_packets(&mut self) -> Vec<PacketRecord> {
         self.world.take_packets()
     }
 

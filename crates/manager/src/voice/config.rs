@@ -49,7 +49,7 @@ pub struct Combination {
 
 impl Combination {
     /// Whether it has at least as many calls of each codec as `calls`.
-    pub const fn covers(&self, calls: &Self) -> bool {
+    pub(crate) const fn covers(&self, calls: &Self) -> bool {
         self.g711 >= calls.g711 && self.g729 >= calls.g729 && self.other >= calls.other
     }
 
@@ -91,7 +91,7 @@ pub enum VoiceError {
 
 impl VoiceConfig {
     /// Expedited forwarding (RFC 3246), which access points map to AC_VO (RFC 8325).
-    pub const EXPEDITED: u8 = 46;
+    const EXPEDITED: u8 = 46;
     /// Most combinations of codecs: all of them are checked when a call begins.
     pub const MAX_COMBINATIONS: usize = 100;
 

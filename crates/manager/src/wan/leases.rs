@@ -26,7 +26,7 @@ use evenair_units::{Instant, Span};
 use minicbor::{Decode, Encode};
 
 /// Longest lease. A station on one shard waits for another shard's lease for no longer than this.
-pub const LEASE: Span = Span::from_millis(1);
+const LEASE: Span = Span::from_millis(1);
 /// Time that others wait for the shard whose turn it is.
 const PATIENCE: Span = Span::from_micros(200);
 /// Lateness of a shard's next request after which the shard does not count: its thread hangs.

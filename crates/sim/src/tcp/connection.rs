@@ -164,7 +164,7 @@ impl Connection {
     }
 
     /// The latest sample of the round-trip time, if there was one since the last call.
-    pub fn take_rtt_sample(&mut self) -> Option<Span> {
+    pub(crate) fn take_rtt_sample(&mut self) -> Option<Span> {
         self.sender.rtt.take_sample()
     }
 

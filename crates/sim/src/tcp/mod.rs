@@ -23,7 +23,7 @@
 //!
 //! Not modelled: simultaneous open, urgent data, ECN, pacing, path-MTU discovery, RACK's reordering window where reordering was
 //! seen, undoing of a spurious fast recovery (D-SACK), an auto-tuned receive buffer, checksums, PAWS. Sequence numbers do not
-//! wrap ([`Segment::wire_seq`] gives the 32 bits a wire would show).
+//! wrap.
 //!
 //! Floats appear in CUBIC only: additions, multiplications, divisions and `libm::cbrt`, which give the same bits on
 //! every machine.

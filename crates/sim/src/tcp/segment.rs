@@ -10,7 +10,7 @@ use core::ops::Range;
 use evenair_units::Bytes;
 
 /// Maximum number of SACK blocks without other options (RFC 2018, section 3).
-pub const MAX_SACK_BLOCKS: usize = 4;
+pub(crate) const MAX_SACK_BLOCKS: usize = 4;
 
 /// Size of the TCP header without options, in bytes (RFC 9293, section 3.1).
 const BASE_HEADER: u64 = 20;
@@ -103,7 +103,7 @@ impl SackBlocks {
     /// Adds a block to a segment that acknowledges `ack`.
     ///
     /// # Panics
-    /// If there are [`MAX_SACK_BLOCKS`] already, or the block is not within 4 GiB above `ack`.
+    /// If there are four already, or the block is not within 4 GiB above `ack`.
     pub fn push(&mut self, ack: u64, block: Range<u64>) {
         let relative = |position: u64| u32::try_from(position).expect("a window is smaller than 4 GiB");
         let first = block.start.checked_sub(ack).expect("a SACK block lies above the acknowledgment");
@@ -148,7 +148,7 @@ impl Segment {
     };
 
     /// Positions the segment takes: payload, SYN and FIN (RFC 9293, section 3.4).
-    pub const fn seq_len(&self) -> u64 {
+    pub(crate) const fn seq_len(&self) -> u64 {
         self.len as u64 + self.flags.syn as u64 + self.flags.fin as u64
     }
 
@@ -158,7 +158,7 @@ impl Segment {
     }
 
     /// Size of the TCP header with its options, padded as common stacks do.
-    pub const fn header_len(&self) -> Bytes {
+    pub(crate) const fn header_len(&self) -> Bytes {
         let options = match &self.syn {
             // MSS 4, window scale 3, SACK permitted 2, timestamps 10, padded once.
             Some(syn) => {
@@ -182,12 +182,12 @@ impl Segment {
     }
 
     /// The sequence number as the wire shows it, for an initial sequence number of zero.
-    pub const fn wire_seq(&self) -> u32 {
+    pub(crate) const fn wire_seq(&self) -> u32 {
         self.seq as u32
     }
 
     /// The acknowledgment number as the wire shows it, for an initial sequence number of zero.
-    pub const fn wire_ack(&self) -> u32 {
+    pub(crate) const fn wire_ack(&self) -> u32 {
         self.ack as u32
     }
 }
