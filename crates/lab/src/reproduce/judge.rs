@@ -13,6 +13,7 @@ use std::fmt::Write;
 
 use evenair_results::estimate::{CONFIDENCE, Estimate};
 use evenair_scenario::{Published, Quantity};
+use serde::{Deserialize, Serialize};
 
 /// Tolerance of a published figure, relative.
 const BAND: f64 = 0.10;
@@ -92,7 +93,7 @@ impl Bound {
 }
 
 /// Status of a published figure or finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Verdict {
     /// Not within, for unknown reasons.
     Outside,

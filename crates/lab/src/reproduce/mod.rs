@@ -7,7 +7,8 @@
 //! [`judge`] has the rules.
 //!
 //! The table in docs/reproduction.md is this command's output. It also lists what is known to be outside: the command fails if
-//! something else is outside, or if more than a tenth of the figures are explained.
+//! something else is outside, or if more than a tenth of the figures are explained. Until the table is written, [`kept`] has the
+//! rows of each experiment that was run, so that an interrupted call goes on.
 
 mod access_points;
 mod adwiser;
@@ -16,6 +17,7 @@ mod disturbed;
 mod formula;
 mod inter_layer;
 mod judge;
+mod kept;
 mod las_ack;
 mod load;
 mod location;
@@ -30,20 +32,25 @@ mod uplink_limit;
 mod whtb;
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use evenair_results::write_whole;
 use evenair_scenario::Scenario;
 
-use judge::{Judge, Judged, Verdict, is_figure};
+use judge::{Judge, Verdict, is_figure};
+use kept::{Found, Kept};
 use runs::{Runs, Variant, Work, run_all};
+use table::Row;
 
 /// Maximum proportion of explained figures.
 const EXPLAINED_AT_MOST: f64 = 0.10;
 /// Number of seeds per variant in the short form, in which a mean may leave the band by chance.
 const SHORT_SEEDS: u64 = 6;
+/// Folder of the rows of an interrupted call.
+const KEPT: &str = "results/reproduce";
 /// The committed table: values that are outside in it may be so.
 const COMMITTED: &str = include_str!("../../../../docs/reproduction.md");
 
@@ -89,7 +96,7 @@ pub struct ReproduceArgs {
     /// A few of them with few seeds, in a minute or two
     #[arg(long)]
     short: bool,
-    /// Write the table to this file
+    /// Write the table to this file; after an interruption, the same call goes on from the experiments in results/reproduce
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 }
@@ -131,17 +138,24 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let judged = run(&experiments, args.short)?;
-    print!("{}", table::text(&judged));
+    let kept = match args.write {
+        Some(_) => Some(Kept::new(Path::new(KEPT), args.short)?),
+        None => None,
+    };
+    let rows = run(&experiments, args.short, kept.as_ref())?;
+    print!("{}", table::text(&rows));
     let whole = args.ids.is_empty() && !args.short;
-    let lost = lost(&judged, whole, COMMITTED, table::REASONS);
+    let lost = lost(&rows, whole, COMMITTED, table::REASONS);
     match &args.write {
         // Otherwise the next call would take it as the reference.
         Some(path) if !lost.is_empty() => eprintln!("{} is not written", path.display()),
-        Some(path) => std::fs::write(path, table::markdown(&judged))?,
+        Some(path) => write_whole(path, table::markdown(&rows).as_bytes())?,
         None => {}
     }
-    let problems: Vec<_> = lost.into_iter().chain(problems(&judged, whole, COMMITTED)).collect();
+    if let Some(kept) = &kept {
+        kept.remove(&experiments)?;
+    }
+    let problems: Vec<_> = lost.into_iter().chain(problems(&rows, whole, COMMITTED)).collect();
     for problem in &problems {
         eprintln!("{problem}");
     }
@@ -152,65 +166,88 @@ fn scenario(experiment: &Experiment) -> Result<Scenario> {
     Ok(Scenario::parse(experiment.text, experiment.file)?)
 }
 
-/// Runs the experiments, with few seeds if `short`, and returns the statuses.
-fn run(experiments: &[Experiment], short: bool) -> Result<Vec<Judged>> {
-    let work: Vec<_> = experiments
-        .iter()
-        .map(|experiment| {
-            let mut variants = (experiment.variants)();
-            for variant in variants.iter_mut().filter(|_| short) {
-                variant.seeds = variant.seeds.min(SHORT_SEEDS);
-            }
-            Work { text: experiment.text, file: experiment.file, variants }
-        })
-        .collect();
+/// Runs the experiments, with few seeds if `short`, and returns the statuses. Those whose rows `kept` has are not run; it
+/// gets those of the others, of each as soon as its runs have ended.
+fn run(experiments: &[Experiment], short: bool, kept: Option<&Kept>) -> Result<Vec<Row>> {
+    let find = |experiment: &Experiment| kept.map_or(Ok(Found::Nothing), |kept| kept.find(experiment.id));
+    let found = experiments.iter().map(find).collect::<Result<Vec<_>>>()?;
+    say("taken from", experiments, &found, |found| matches!(found, Found::Rows(_)));
+    say("run again, as another program left them in", experiments, &found, |found| *found == Found::OfAnother);
+    let is_to_run = |(_, found): &(&Experiment, &Found)| !matches!(found, Found::Rows(_));
+    let to_run: Vec<_> = experiments.iter().zip(&found).filter(is_to_run).map(|(experiment, _)| experiment).collect();
+    let work = |experiment: &&Experiment| {
+        let mut variants = (experiment.variants)();
+        for variant in variants.iter_mut().filter(|_| short) {
+            variant.seeds = variant.seeds.min(SHORT_SEEDS);
+        }
+        Work { text: experiment.text, file: experiment.file, variants }
+    };
+    let work: Vec<_> = to_run.iter().map(work).collect();
     let shows = std::io::stderr().is_terminal();
-    let outcomes = run_all(&work, |done, of| {
+    let done = |done, of| {
         if shows {
             eprint!("\r{done} of {of} runs ");
             let _ = std::io::stderr().flush();
         }
-    })?;
+    };
+    let judge = |number: usize, runs: &Runs| {
+        let rows = judged(to_run[number], runs, short)?;
+        if let Some(kept) = kept {
+            kept.keep(to_run[number].id, &rows)?;
+        }
+        Ok(rows)
+    };
+    let mut new = run_all(&work, done, judge)?.into_iter();
     if shows {
         eprintln!();
     }
-    let mut judged = Vec::new();
-    for (experiment, runs) in experiments.iter().zip(&outcomes) {
-        let published = scenario(experiment)?.published;
-        let judge = Judge::new(experiment.id, &published);
-        let mut judge = if short { judge.by_means() } else { judge };
-        (experiment.judge)(runs, &mut judge);
-        judged.extend(judge.finish());
+    let rows = found.into_iter().flat_map(|found| match found {
+        Found::Rows(rows) => rows,
+        _ => new.next().expect("what was not found was run"),
+    });
+    Ok(rows.collect())
+}
+
+/// Says which experiments were found so.
+fn say(what: &str, experiments: &[Experiment], found: &[Found], is_so: fn(&Found) -> bool) {
+    let those = experiments.iter().zip(found).filter(|(_, found)| is_so(found));
+    let ids: Vec<_> = those.map(|(experiment, _)| experiment.id).collect();
+    if !ids.is_empty() {
+        eprintln!("{what} {KEPT}: {}", ids.join(" "));
     }
-    Ok(judged)
+}
+
+fn judged(experiment: &Experiment, runs: &Runs, short: bool) -> Result<Vec<Row>> {
+    let published = scenario(experiment)?.published;
+    let judge = Judge::new(experiment.id, &published);
+    let mut judge = if short { judge.by_means() } else { judge };
+    (experiment.judge)(runs, &mut judge);
+    Ok(judge.finish().into_iter().map(Row::from).collect())
 }
 
 /// Rows that were within, are not any more, and have no entry in the reasons: a rewritten table alone does not excuse them.
-fn lost(judged: &[Judged], whole: bool, committed: &str, reasons: &str) -> Vec<String> {
+fn lost(rows: &[Row], whole: bool, committed: &str, reasons: &str) -> Vec<String> {
     // With few seeds a run may not be precise enough to explain or to fit.
-    let is_lost = |judged: &&Judged| match judged.verdict {
+    let is_lost = |row: &&Row| match row.verdict {
         Verdict::Within => false,
         Verdict::Outside => true,
         _ => whole,
     };
-    let was_within = |judged: &&Judged| table::verdict_in(committed, &judged.name) == Some(Verdict::Within);
-    let has_reason = |judged: &&Judged| reasons.contains(&format!("`{}`", judged.name));
-    let lost = judged.iter().filter(is_lost).filter(was_within).filter(|judged| !has_reason(judged));
-    let say = |judged: &Judged| {
-        let word = judged.verdict.word();
-        format!(
-            "{} was within and is {word}: if that is right, crates/lab/src/reproduce/reasons.md says why",
-            judged.name
-        )
+    let was_within = |row: &&Row| table::verdict_in(committed, &row.name) == Some(Verdict::Within);
+    let has_reason = |row: &&Row| reasons.contains(&format!("`{}`", row.name));
+    let lost = rows.iter().filter(is_lost).filter(was_within).filter(|row| !has_reason(row));
+    let say = |row: &Row| {
+        let word = row.verdict.word();
+        format!("{} was within and is {word}: if that is right, crates/lab/src/reproduce/reasons.md says why", row.name)
     };
     lost.map(say).collect()
 }
 
 /// Other reasons for the command to fail.
-fn problems(judged: &[Judged], whole: bool, committed: &str) -> Vec<String> {
+fn problems(rows: &[Row], whole: bool, committed: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    for judged in judged.iter().filter(|judged| judged.verdict == Verdict::Outside) {
-        let known = table::verdict_in(committed, &judged.name);
+    for row in rows.iter().filter(|row| row.verdict == Verdict::Outside) {
+        let known = table::verdict_in(committed, &row.name);
         // With few seeds a run may not be precise enough to explain or to fit.
         let excused = known.is_some_and(|known| match known {
             // Values that were within are reported by `lost`.
@@ -218,11 +255,11 @@ fn problems(judged: &[Judged], whole: bool, committed: &str) -> Vec<String> {
             _ => !whole,
         });
         if !excused {
-            problems.push(format!("{} is outside, and was not in docs/reproduction.md", judged.name));
+            problems.push(format!("{} is outside, and was not in docs/reproduction.md", row.name));
         }
     }
-    let figures = || judged.iter().filter(|judged| is_figure(&judged.published));
-    let explained = figures().filter(|judged| judged.verdict == Verdict::Explained).count();
+    let figures = || rows.iter().filter(|row| is_figure(&row.published));
+    let explained = figures().filter(|row| row.verdict == Verdict::Explained).count();
     if whole && explained as f64 > EXPLAINED_AT_MOST * figures().count() as f64 {
         problems.push(format!("{explained} of {} figures are explained; a tenth may be", figures().count()));
     }
@@ -286,17 +323,17 @@ mod tests {
         }
     }
 
-    fn judged(name: &str, figure: bool, verdict: Verdict) -> Judged {
+    fn row(name: &str, figure: bool, verdict: Verdict) -> Row {
         let what = if figure { Quantity::Figure } else { Quantity::Finding };
         let (phase, value, unit, id, at) = (None, None, String::new(), None, None);
         let published = Published { what, phase, value, unit, note: String::new(), id, at };
-        Judged { name: name.into(), published, verdict, evidence: Vec::new(), mark: None }
+        Row { name: name.into(), published, verdict, ours: Vec::new() }
     }
 
     #[test]
     fn values_that_leave_their_band_need_a_reason() {
-        let known = table::markdown(&[judged("a/x", true, Verdict::Within), judged("a/y", true, Verdict::Explained)]);
-        let now = |verdict| [judged("a/x", true, verdict), judged("a/y", true, Verdict::Outside)];
+        let known = table::markdown(&[row("a/x", true, Verdict::Within), row("a/y", true, Verdict::Explained)]);
+        let now = |verdict| [row("a/x", true, verdict), row("a/y", true, Verdict::Outside)];
         for verdict in [Verdict::Outside, Verdict::Inconsistent, Verdict::Explained, Verdict::Fitted] {
             let lost_of_all = lost(&now(verdict), true, &known, "| `a/xy` | of another row |");
             assert_eq!(lost_of_all.len(), 1, "{verdict:?}: {lost_of_all:?}");
@@ -309,18 +346,18 @@ mod tests {
 
     #[test]
     fn new_values_outside_and_too_many_explained_ones_fail() {
-        let known = table::markdown(&[judged("a/x", true, Verdict::Outside), judged("a/y", true, Verdict::Within)]);
-        let open = [judged("a/x", true, Verdict::Outside), judged("a/y", true, Verdict::Outside)];
+        let known = table::markdown(&[row("a/x", true, Verdict::Outside), row("a/y", true, Verdict::Within)]);
+        let open = [row("a/x", true, Verdict::Outside), row("a/y", true, Verdict::Outside)];
         assert!(problems(&open, true, &known).is_empty());
-        let new = [judged("a/z", true, Verdict::Outside)];
+        let new = [row("a/z", true, Verdict::Outside)];
         assert_eq!(problems(&new, true, &known), ["a/z is outside, and was not in docs/reproduction.md"]);
         assert!(problems(&open[..1], true, &known).is_empty());
-        let explained = table::markdown(&[judged("a/x", true, Verdict::Explained)]);
+        let explained = table::markdown(&[row("a/x", true, Verdict::Explained)]);
         assert_eq!(problems(&open[..1], true, &explained).len(), 1);
         assert!(problems(&open[..1], false, &explained).is_empty());
-        let mut figures: Vec<_> = (0..10).map(|n| judged(&format!("a/{n}"), true, Verdict::Within)).collect();
+        let mut figures: Vec<_> = (0..10).map(|n| row(&format!("a/{n}"), true, Verdict::Within)).collect();
         figures[0].verdict = Verdict::Explained;
-        figures.push(judged("a/words", false, Verdict::Explained));
+        figures.push(row("a/words", false, Verdict::Explained));
         assert!(problems(&figures, true, "").is_empty());
         figures[1].verdict = Verdict::Explained;
         assert_eq!(problems(&figures, true, "").len(), 1);

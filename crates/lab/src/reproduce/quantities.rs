@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::judge::{Judged, Verdict, is_figure};
+use super::judge::{Verdict, is_figure};
+use super::table::Row;
 
 /// Rows that state one number: a sum and its equal parts, a ratio and its terms, one value of several runs.
 const SAME: [&[&str]; 11] = [
@@ -29,11 +30,11 @@ fn quantity(row: &str) -> &str {
 }
 
 /// The worst status among each quantity's rows.
-fn worst(judged: &[Judged]) -> BTreeMap<&str, Verdict> {
+fn worst(rows: &[Row]) -> BTreeMap<&str, Verdict> {
     let mut worst = BTreeMap::new();
-    for judged in judged.iter().filter(|judged| is_figure(&judged.published)) {
-        let known = worst.entry(quantity(&judged.name)).or_insert(judged.verdict);
-        *known = judged.verdict.min(*known);
+    for row in rows.iter().filter(|row| is_figure(&row.published)) {
+        let known = worst.entry(quantity(&row.name)).or_insert(row.verdict);
+        *known = row.verdict.min(*known);
     }
     worst
 }
@@ -44,8 +45,8 @@ const fn can_be_reproduced(verdict: Verdict) -> bool {
 }
 
 /// Numbers of quantities, of reproducible ones, and of those within.
-pub fn text(judged: &[Judged]) -> String {
-    let all = worst(judged);
+pub fn text(rows: &[Row]) -> String {
+    let all = worst(rows);
     let count = |apart: bool| {
         let these = || all.iter().filter(|(name, _)| name.starts_with(APART) == apart).map(|(_, &verdict)| verdict);
         let possible = these().filter(|&verdict| can_be_reproduced(verdict)).count();

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::mem;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
@@ -214,32 +216,51 @@ pub struct Work<'a> {
     pub variants: Vec<Variant>,
 }
 
-/// Runs all variants of all experiments on all cores; `done` is called after each run with the number of completed runs.
+/// The runs of an experiment that have ended, by variant and seed.
+type Ended = Mutex<BTreeMap<(usize, u64), Run>>;
+
+/// Runs all variants of all experiments on all cores, in their order, so that few experiments are under way at a time. `done` is
+/// called after each run with the number of completed runs and of all, `judge` with the number of an experiment as soon as all
+/// of its runs have ended. Returns what `judge` did, in the order of the experiments.
 ///
 /// # Errors
-/// The first scenario that cannot be run.
-pub fn run_all(work: &[Work<'_>], done: impl Fn(usize, usize) + Sync) -> Result<Vec<Runs>> {
-    let jobs: Vec<_> = work
-        .iter()
-        .enumerate()
-        .flat_map(|(number, work)| {
-            let variants = work.variants.iter().enumerate();
-            variants.flat_map(move |(place, variant)| (0..variant.seeds).map(move |seed| (number, place, seed)))
-        })
-        .collect();
-    let finished = AtomicUsize::new(0);
-    let run = |&(number, place, replication): &(usize, usize, u64)| {
-        let run = one(&work[number], &work[number].variants[place], replication);
-        done(finished.fetch_add(1, Ordering::Relaxed) + 1, jobs.len());
-        run
+/// Those of `judge`, and scenarios that cannot be run.
+pub fn run_all<R: Send>(
+    work: &[Work<'_>],
+    done: impl Fn(usize, usize) + Sync,
+    judge: impl Fn(usize, &Runs) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let of = |(number, work): (usize, &Work<'_>)| -> Vec<_> {
+        let variants = work.variants.iter().enumerate();
+        variants.flat_map(|(place, variant)| (0..variant.seeds).map(move |seed| (number, place, seed))).collect()
     };
-    let runs = jobs.par_iter().map(run).collect::<Result<Vec<Run>>>()?;
-    let mut all: Vec<Runs> = work.iter().map(|_| Runs::default()).collect();
-    for (&(number, place, _), run) in jobs.iter().zip(runs) {
-        let label = work[number].variants[place].label.clone();
-        all[number].0.entry(label).or_default().push(run);
+    let jobs: Vec<Vec<(usize, usize, u64)>> = work.iter().enumerate().map(of).collect();
+    let all = jobs.iter().map(Vec::len).sum();
+    let finished = AtomicUsize::new(0);
+    let ended: Vec<Ended> = work.iter().map(|_| Ended::default()).collect();
+    let run = |&(number, place, replication): &(usize, usize, u64)| -> Result<Option<(usize, R)>> {
+        let run = one(&work[number], &work[number].variants[place], replication)?;
+        done(finished.fetch_add(1, Ordering::Relaxed) + 1, all);
+        let all_ended = {
+            let mut runs = ended[number].lock().expect("no thread panics with it");
+            runs.insert((place, replication), run);
+            (runs.len() == jobs[number].len()).then(|| mem::take(&mut *runs))
+        };
+        all_ended.map(|runs| Ok((number, judge(number, &by_label(&work[number], runs))?))).transpose()
+    };
+    // Not `par_iter`, which halves the list.
+    let judged = jobs.iter().flatten().par_bridge().filter_map(|job| run(job).transpose());
+    let mut judged = judged.collect::<Result<BTreeMap<usize, R>>>()?;
+    let of_each = |number| judged.remove(&number).map_or_else(|| judge(number, &Runs::default()), Ok);
+    (0..work.len()).map(of_each).collect()
+}
+
+fn by_label(work: &Work<'_>, runs: BTreeMap<(usize, u64), Run>) -> Runs {
+    let mut all = Runs::default();
+    for ((place, _), run) in runs {
+        all.0.entry(work.variants[place].label.clone()).or_default().push(run);
     }
-    Ok(all)
+    all
 }
 
 fn one(work: &Work<'_>, variant: &Variant, replication: u64) -> Result<Run> {

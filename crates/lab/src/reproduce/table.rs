@@ -3,48 +3,66 @@
 use std::fmt::Write;
 
 use evenair_scenario::Published;
+use serde::{Deserialize, Serialize};
 
 use super::judge::{Evidence, Judged, Verdict, is_figure};
 use super::quantities;
 
+/// A published figure or finding with its status: a row of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// `experiment/id`, unique.
+    pub name: String,
+    pub published: Published,
+    pub verdict: Verdict,
+    /// Our numbers as text, then why they are not comparable.
+    pub ours: Vec<String>,
+}
+
+impl From<Judged> for Row {
+    fn from(judged: Judged) -> Self {
+        let Judged { name, published, verdict, evidence: lines, mark } = judged;
+        let mut ours: Vec<_> = lines.iter().map(|line| evidence(line, &published)).collect();
+        ours.extend(mark.map(|mark| mark.text().to_owned()));
+        if ours.is_empty() {
+            ours.push("not reproduced yet".to_owned());
+        }
+        Self { name, published, verdict, ours }
+    }
+}
+
 /// The table for a terminal: outside first, within last.
-pub fn text(judged: &[Judged]) -> String {
+pub fn text(rows: &[Row]) -> String {
     let mut out = String::new();
     for verdict in Verdict::ALL {
-        let of_it: Vec<_> = judged.iter().filter(|judged| judged.verdict == verdict).collect();
+        let of_it: Vec<_> = rows.iter().filter(|row| row.verdict == verdict).collect();
         if of_it.is_empty() {
             continue;
         }
         let _ = writeln!(out, "{} ({})", verdict.word(), of_it.len());
-        for judged in of_it {
-            let _ = writeln!(out, "  {:<28} {}", judged.name, published(&judged.published));
-            for line in &judged.evidence {
-                let _ = writeln!(out, "  {:<28}   {}", "", evidence(line, &judged.published));
-            }
-            if let Some(mark) = judged.mark {
-                let _ = writeln!(out, "  {:<28}   {}", "", mark.text());
-            }
-            if judged.evidence.is_empty() {
-                let _ = writeln!(out, "  {:<28}   not reproduced yet", "");
+        for row in of_it {
+            let _ = writeln!(out, "  {:<28} {}", row.name, published(&row.published));
+            for line in &row.ours {
+                let _ = writeln!(out, "  {:<28}   {line}", "");
             }
         }
         out.push('\n');
     }
-    let _ = writeln!(out, "{}", counts(judged));
+    let _ = writeln!(out, "{}", counts(rows));
     out
 }
 
 /// Numbers of each status, for figures and findings.
-fn counts(judged: &[Judged]) -> String {
+fn counts(rows: &[Row]) -> String {
     let part = |figures: bool| {
         let of = |verdict| {
-            let is_it = |j: &&Judged| is_figure(&j.published) == figures && j.verdict == verdict;
-            judged.iter().filter(is_it).count()
+            let is_it = |row: &&Row| is_figure(&row.published) == figures && row.verdict == verdict;
+            rows.iter().filter(is_it).count()
         };
         let each = Verdict::ALL.iter().rev().map(|&verdict| format!("{} {}", of(verdict), verdict.word()));
         each.collect::<Vec<_>>().join(", ")
     };
-    format!("Figures: {}. Findings: {}.\n\n{}", part(true), part(false), quantities::text(judged))
+    format!("Figures: {}. Findings: {}.\n\n{}", part(true), part(false), quantities::text(rows))
 }
 
 /// Published value, variant and text.
@@ -108,21 +126,18 @@ const READINGS: &str = include_str!("readings.md");
 pub const REASONS: &str = include_str!("reasons.md");
 
 /// The table as docs/reproduction.md.
-pub fn markdown(judged: &[Judged]) -> String {
+pub fn markdown(rows: &[Row]) -> String {
     let mut out = HEAD.to_owned();
     let _ = writeln!(out, "Version {}, seeds counted up from each file's own (1).\n", env!("CARGO_PKG_VERSION"));
-    let _ = writeln!(out, "{}", counts(judged));
+    let _ = writeln!(out, "{}", counts(rows));
     for verdict in Verdict::ALL {
         let (first, rest) = verdict.word().split_at(1);
         let title = first.to_uppercase() + rest;
         let _ = writeln!(out, "\n## {title}\n\n| value | published | ours | verdict |\n|---|---|---|---|");
-        for judged in judged.iter().filter(|judged| judged.verdict == verdict) {
-            let lines = judged.evidence.iter().map(|line| evidence(line, &judged.published));
-            let lines: Vec<_> = lines.chain(judged.mark.map(|mark| mark.text().to_owned())).collect();
-            let ours = if lines.is_empty() { "not reproduced yet".to_owned() } else { lines.join("<br>") };
+        for row in rows.iter().filter(|row| row.verdict == verdict) {
             let cell = |text: &str| text.replace('|', "\\|");
-            let (words, ours) = (cell(&published(&judged.published)), cell(&ours));
-            let _ = writeln!(out, "| `{}` | {words} | {ours} | {} |", judged.name, verdict.word());
+            let (words, ours) = (cell(&published(&row.published)), cell(&row.ours.join("<br>")));
+            let _ = writeln!(out, "| `{}` | {words} | {ours} | {} |", row.name, verdict.word());
         }
     }
     out.push_str(READINGS);
