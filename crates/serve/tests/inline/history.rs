@@ -154,7 +154,8 @@ fn a_start_in_another_mode_than_that_of_the_last_command_is_reported() {
     assert!(doctor::not_inserted(&running.client().status().expect("answers")).is_none());
     running.client().insert().expect("inserted");
     let begin = Instant::now();
-    while !std::fs::read_to_string(history.join("run.json")).is_ok_and(|text| text.contains("\"insert\"")) {
+    let is_kept = || std::fs::read_to_string(history.join("run.json")).is_ok_and(|text| text.contains("\"insert\""));
+    while !is_kept() || events(&records(&history).0, "mode").is_empty() {
         assert!(begin.elapsed() < Duration::from_secs(20), "the command is not kept");
         thread::sleep(Duration::from_millis(10));
     }
