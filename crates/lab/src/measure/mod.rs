@@ -3,6 +3,7 @@
 mod ablate;
 mod aggregation;
 mod backlog;
+mod engines;
 mod grid;
 mod health;
 mod jobs;
@@ -37,6 +38,8 @@ enum What {
     Ablate(ablate::AblateArgs),
     /// Measure throughput, queues and fairness with the default controller before access points that aggregate
     Aggregation(aggregation::AggregationArgs),
+    /// Run the published experiments in the simulator and on the testbed, and compare; as root, and with evenaird beside this program
+    Engines(engines::EnginesArgs),
     /// Compare the default controller on 30 networks of 802.11b and g with no box and with the best constant service rates
     Grid(grid::GridArgs),
     /// Plant faults in sites: which are the first reason of health, and what is raised where nothing is wrong
@@ -56,6 +59,7 @@ pub fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let measured = match &args.what {
         What::Ablate(args) => ablate::measure(args)?,
         What::Aggregation(args) => aggregation::measure(args)?,
+        What::Engines(args) => engines::measure(args)?,
         What::Grid(args) => grid::measure(args)?,
         What::Health(args) => health::measure(args)?,
         What::Sites(args) => sites::measure(args)?,

@@ -102,7 +102,7 @@ pub struct ReproduceArgs {
 }
 
 /// Every experiment, in the order of the sources.
-fn all() -> Vec<Experiment> {
+pub fn all() -> Vec<Experiment> {
     let sources = [
         adwiser::all(),
         adwiser_physical::all(),
