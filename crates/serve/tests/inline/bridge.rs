@@ -21,6 +21,8 @@ use crate::lab::{Arrivals, BoxProcess, Lab, ip, stream};
 
 /// Generous: expected changes take milliseconds.
 const LIMIT: Duration = Duration::from_secs(30);
+/// Packets that [`cross`] sends at least. On an idle machine they are a hundred.
+const FEW: u64 = 10;
 
 /// Waits until the box's status satisfies the condition.
 fn until(client: &mut Client, is_so: impl Fn(&Status) -> bool) -> Status {
@@ -83,7 +85,7 @@ fn a_bypass_to_a_bridge_that_cannot_carry_is_refused() {
     }
     ip(&lab.middle, "link set wl0 nomaster");
     let arrivals = cross(&lab);
-    assert!(arrivals.sent > 50 && arrivals.lost == 0, "the box goes on carrying: {arrivals:?}");
+    assert!(arrivals.sent >= FEW && arrivals.lost == 0, "the box goes on carrying: {arrivals:?}");
     client.force_bypass().expect("whoever insists may");
     assert_eq!(until(&mut client, |status| !status.fail_open.available).carrier, Carrier::Nobody);
     assert_eq!(cross(&lab).received, 0, "and nothing passes then");
@@ -197,12 +199,12 @@ fn until_carried_by_the_box(lab: &Lab, running: &mut BoxProcess) {
             break;
         }
     }
-    // While the box's loop is late, as it may be at its start, packets go past it; on a busy machine fewer than a hundred are sent.
+    // While the box's loop is late, as it may be at its start, packets go past it.
     let mut before = 0;
     loop {
         let arrivals = cross(lab);
         let taken = running.client().status().expect("answers").wlan.taken;
-        if arrivals.sent > 10 && 2 * arrivals.received > arrivals.sent && taken - before >= arrivals.received {
+        if arrivals.sent >= FEW && 2 * arrivals.received > arrivals.sent && taken - before >= arrivals.received {
             break;
         }
         assert!(begin.elapsed() < LIMIT, "through the box: {} of {arrivals:?}", taken - before);
@@ -269,7 +271,7 @@ fn of_two_boxes_started_at_the_same_moment_one_runs() {
         let mut running = lab.of_child(other);
         running.until_it_answers();
         let arrivals = cross(&lab);
-        assert!(arrivals.sent > 50 && arrivals.doubled + arrivals.lost == 0, "{arrivals:?}");
+        assert!(arrivals.sent >= FEW && arrivals.doubled + arrivals.lost == 0, "{arrivals:?}");
         running.client().shutdown().expect("ends");
         running.child.wait().expect("a child");
     }
